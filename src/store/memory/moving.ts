@@ -1,0 +1,116 @@
+/** Snapshot and restore in memory: both copy deeply, and a restore proves everything before it changes anything. */
+import { limits } from '../../core/index.ts';
+import { encodeEntry, packLedger, sha256Hex } from '../../evidence/index.ts';
+import { SnapshotRefusedError } from '../errors.ts';
+import { byRow } from '../input.ts';
+import { SNAPSHOT_FORMAT, type Snapshot } from '../snapshot.ts';
+import { checkSnapshot, type ProvenJob, type ProvenSnapshot } from '../snapshot-check.ts';
+import type { By } from '../store.ts';
+import { effectRowKey, type Row } from './tables.ts';
+import type { World } from './world.ts';
+
+export function snapshot(world: World): Snapshot {
+  const { rows, keys, effects, queues, definitions, acts, counters, sealedTo } = world.tables;
+  return structuredClone({
+    format: SNAPSHOT_FORMAT,
+    clock: world.options.clockName,
+    takenAt: Math.max(world.options.clock(), counters.lastTick),
+    sealedTo,
+    keepKeysForMs: world.keepKeysForMs,
+    counters,
+    queues: [...queues.values()],
+    definitions: [...definitions.values()],
+    jobs: [...rows.values()].map(({ chain, texts, ...row }) => ({
+      ...row,
+      root: chain.root,
+      ledger: base64(chain.entries),
+      open: base64(chain.open.map(encodeEntry)),
+      texts: Object.values(texts),
+    })),
+    keys: [...keys.values()],
+    effects: [...effects.values()],
+    acts: [...acts.values()],
+    application: world.application,
+  });
+}
+
+function base64(entries: readonly Uint8Array[]): string {
+  return Buffer.from(packLedger(entries)).toString('base64');
+}
+
+/** Fills an empty store from a proven snapshot, inside a transaction. */
+export function restore(world: World, value: unknown, as: 'restart' | 'copy', by: By): void {
+  const proven = checkSnapshot(value);
+  const { snapshot: taken } = proven;
+  const noted = byRow(by);
+  if (world.tables.rows.size > 0) {
+    throw new SnapshotRefusedError(
+      'store',
+      'must be empty',
+      'Restore into a new store; this one is as it was.',
+    );
+  }
+  if (taken.clock === 'simulated' && world.options.clockName === 'unix') {
+    throw new SnapshotRefusedError(
+      'snapshot.clock',
+      'must be unix: simulated ticks mean nothing to a real clock',
+    );
+  }
+  world.atomically(() => {
+    fill(world, proven);
+    // A sealed store stays sealed when it restarts; where its jobs went, they are at work.
+    world.tables.sealedTo = as === 'restart' ? taken.sealedTo : null;
+    world.tables.counters = countersAfter(world, taken, as);
+    world.index.rebuild(world.tables.rows.values());
+    if (as === 'copy') world.act('restore', world.now(), noted, JSON.stringify({ takenAt: taken.takenAt }));
+  });
+  world.application = structuredClone(taken.application);
+}
+
+/** A restart goes on counting; a copy jumps ahead, since the source may have gone on giving out ids and tokens. */
+function countersAfter(world: World, taken: Snapshot, as: 'restart' | 'copy'): Snapshot['counters'] {
+  const own = world.tables.counters;
+  const lastTick = Math.max(taken.counters.lastTick, 0);
+  if (as === 'restart') {
+    if (own.nextId > taken.counters.nextId || own.nextToken > taken.counters.nextToken) {
+      throw new SnapshotRefusedError(
+        'snapshot.counters',
+        'must not lie behind this store',
+        'Restore it as a copy.',
+      );
+    }
+    return { ...taken.counters, lastTick };
+  }
+  const ahead = (a: number, b: number, field: string): number => {
+    const next = Math.max(a, b) + limits.restoreGap;
+    if (Number.isSafeInteger(next)) return next;
+    throw new SnapshotRefusedError(
+      `snapshot.counters.${field}`,
+      `must leave room for ${limits.restoreGap} more`,
+    );
+  };
+  return {
+    nextId: ahead(own.nextId, taken.counters.nextId, 'nextId'),
+    nextToken: ahead(own.nextToken, taken.counters.nextToken, 'nextToken'),
+    lastTick,
+  };
+}
+
+function fill(world: World, { snapshot: taken, jobs }: ProvenSnapshot): void {
+  const { rows, keys, requests, effects, queues, definitions, acts } = world.tables;
+  for (const proven of jobs) {
+    rows.set(proven.job.id, rowFrom(proven));
+    const { requestId } = proven.job.submission;
+    if (requestId !== null) requests.set(requestId, proven.job.id);
+  }
+  for (const row of taken.keys) keys.set(row.key, row);
+  for (const mark of taken.effects) effects.set(effectRowKey(mark.lineage, mark.occurrence, mark.key), mark);
+  for (const row of taken.queues) queues.set(row.queue, row);
+  for (const row of taken.definitions) definitions.set(JSON.stringify(row), row);
+  for (const [number, act] of taken.acts.entries()) acts.set(number, act);
+}
+
+function rowFrom(proven: ProvenJob): Row {
+  const { root: _root, ledger: _ledger, open: _open, texts, ...row } = proven;
+  return { ...row, texts: Object.fromEntries(texts.map((text) => [sha256Hex(text), text])) };
+}

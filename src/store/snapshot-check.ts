@@ -1,0 +1,249 @@
+/** Whether a snapshot agrees with itself: every job replays to its stored state, and no row contradicts another. */
+import { type Fact, internalKey, type Job, laneHeads, laneOf, stateIsTerminal } from '../core/index.ts';
+import { type Chain, decodeEntry, factsOf, sha256Hex, unpackLedger, verifyJob } from '../evidence/index.ts';
+import { SnapshotRefusedError } from './errors.ts';
+import { readSnapshot, type Snapshot, type SnapshotEffect, type SnapshotJob } from './snapshot.ts';
+
+/** A job of a snapshot with its chain unpacked and proven. */
+export interface ProvenJob extends SnapshotJob {
+  readonly chain: Chain;
+}
+
+/** A snapshot that holds together. */
+export interface ProvenSnapshot {
+  readonly snapshot: Snapshot;
+  readonly jobs: readonly ProvenJob[];
+}
+
+/**
+ * Reads and proves a snapshot. Throws `SnapshotRefusedError` for the first field that is malformed, the first job whose
+ * evidence does not lead to its stored state, or the first rows that contradict each other.
+ */
+export function checkSnapshot(value: unknown): ProvenSnapshot {
+  const read = readSnapshot(value);
+  if (!read.ok) throw new SnapshotRefusedError(read.problem.field, read.problem.problem);
+  const snapshot = read.value;
+  const jobs = snapshot.jobs.map((row, index) => proveJob(row, `snapshot.jobs[${index}]`));
+  checkCounters(snapshot);
+  checkUnique(snapshot);
+  checkLanes(snapshot);
+  checkKeys(snapshot);
+  checkLinks(snapshot);
+  checkEffects(snapshot, jobs);
+  return { snapshot, jobs };
+}
+
+function refuse(field: string, problem: string): never {
+  throw new SnapshotRefusedError(field, problem);
+}
+
+function proveJob(row: SnapshotJob, path: string): ProvenJob {
+  const chain = readChain(row, path);
+  const verified = verifyJob({ job: row.job, payload: row.payload, chain });
+  const fault = verified.faults[0];
+  if (fault !== undefined) refuse(path, `its evidence does not verify: ${fault.code}, ${fault.detail}`);
+  const digests = new Set(row.texts.map(sha256Hex));
+  if (row.reportDigest !== null && !digests.has(row.reportDigest)) {
+    refuse(`${path}.reportDigest`, 'must be the digest of one of texts');
+  }
+  if (row.claimRequestId !== null && row.job.lease === null) {
+    refuse(`${path}.claimRequestId`, 'must be null without a lease');
+  }
+  if (row.dismissed !== null && !stateIsTerminal(row.job.state)) {
+    refuse(`${path}.dismissed`, 'must be null before the job has ended');
+  }
+  row.testimony.forEach((one, index) => {
+    const field = `${path}.testimony[${index}]`;
+    if (one.id !== row.job.id) refuse(`${field}.id`, `must be ${row.job.id}, the job it stands with`);
+    if (one.digest !== sha256Hex(one.report)) refuse(`${field}.digest`, 'must be the digest of its report');
+  });
+  return { ...row, chain };
+}
+
+function readChain(row: SnapshotJob, path: string): Chain {
+  const entries = unpack(row.ledger, `${path}.ledger`);
+  const open = unpack(row.open, `${path}.open`).map((entry, index) => {
+    const decoded = decodeEntry(entry);
+    const field = `${path}.open[${index}]`;
+    if (!decoded.ok) return refuse(`${field}.${decoded.field}`, decoded.problem);
+    const { fact } = decoded;
+    if (fact.type === 'claimed' || fact.type === 'begun') return fact;
+    return refuse(field, 'must be a claim or a begin');
+  });
+  if (open.length > 2) refuse(`${path}.open`, 'must hold at most a claim and its begin');
+  return { root: row.root, entries, open };
+}
+
+function unpack(base64: string, field: string): readonly Uint8Array[] {
+  const bytes = Buffer.from(base64, 'base64');
+  if (bytes.toString('base64') !== base64) refuse(field, 'must be base64 in its one canonical form');
+  const unpacked = unpackLedger(bytes);
+  return unpacked.ok ? unpacked.entries : refuse(`${field}.${unpacked.field}`, unpacked.problem);
+}
+
+/** Counters lie above everything given out, or the next id, token or tick would repeat an old one. */
+function checkCounters(snapshot: Snapshot): void {
+  const { nextId, nextToken, lastTick } = snapshot.counters;
+  snapshot.jobs.forEach(({ job }, index) => {
+    const field = `snapshot.jobs[${index}].job`;
+    if (job.id >= nextId) refuse('snapshot.counters.nextId', `must be above ${job.id}, an id given out`);
+    if (job.token >= nextToken) {
+      refuse('snapshot.counters.nextToken', `must be above ${job.token}, a token given out`);
+    }
+    if (job.tick > lastTick) refuse(`${field}.tick`, `must not be after ${lastTick}, the last tick`);
+  });
+}
+
+function checkUnique(snapshot: Snapshot): void {
+  const unique = (field: string, values: readonly unknown[]): void => {
+    const seen = new Set<unknown>();
+    values.forEach((value, index) => {
+      if (seen.has(value)) refuse(`${field}[${index}]`, `must not stand twice: ${String(value)}`);
+      seen.add(value);
+    });
+  };
+  unique(
+    'snapshot.jobs',
+    snapshot.jobs.map(({ job }) => job.id),
+  );
+  unique(
+    'snapshot.keys',
+    snapshot.keys.map(({ key }) => key),
+  );
+  unique(
+    'snapshot.queues',
+    snapshot.queues.map(({ queue }) => queue),
+  );
+  unique('snapshot.effects', snapshot.effects.map(effectName));
+  unique(
+    'snapshot.definitions',
+    snapshot.definitions.map((one) => JSON.stringify(one)),
+  );
+  unique(
+    'snapshot.jobs',
+    snapshot.jobs.flatMap(({ job }) => (job.token === 0 ? [] : [`token ${job.token}`])),
+  );
+}
+
+function effectName({ lineage, occurrence, key }: SnapshotEffect): string {
+  return JSON.stringify([lineage, occurrence, key]);
+}
+
+/** Only the head of a lane can ever have been claimed. */
+function checkLanes(snapshot: Snapshot): void {
+  const unresolved = snapshot.jobs.map(({ job }) => job).filter((job) => !stateIsTerminal(job.state));
+  const heads = laneHeads(unresolved);
+  snapshot.jobs.forEach(({ job }, index) => {
+    const waits = laneOf(job.submission.queue, job.submission.orderingKey) !== null && !heads.has(job.id);
+    if (waits && !stateIsTerminal(job.state) && job.token !== 0) {
+      refuse(`snapshot.jobs[${index}].job.token`, 'must be 0: an older job of its lane is unresolved');
+    }
+  });
+}
+
+function checkKeys(snapshot: Snapshot): void {
+  const jobs = new Map(snapshot.jobs.map(({ job }) => [job.id, job]));
+  const keys = new Map(snapshot.keys.map((row) => [row.key, row]));
+  snapshot.keys.forEach((row, index) => {
+    const field = `snapshot.keys[${index}]`;
+    const job = jobs.get(row.jobId);
+    if (row.jobId >= snapshot.counters.nextId) refuse(`${field}.jobId`, 'must be an id given out');
+    if (job === undefined) {
+      if (row.keepUntil === null) refuse(`${field}.keepUntil`, 'must be set: its job is not here');
+      return;
+    }
+    if (job.submission.idempotencyKey !== row.key) refuse(`${field}.jobId`, 'must be a job with this key');
+    if (job.submission.descriptor !== row.descriptor) {
+      refuse(`${field}.descriptor`, "must be its job's descriptor");
+    }
+    if ((job.endedAt === null) !== (row.keepUntil === null)) {
+      refuse(`${field}.keepUntil`, 'must be set exactly when its job has ended');
+    }
+  });
+  snapshot.jobs.forEach(({ job }, index) => {
+    const { idempotencyKey, internal } = job.submission;
+    const field = `snapshot.jobs[${index}].job.submission.idempotencyKey`;
+    if (idempotencyKey !== null && keys.get(idempotencyKey)?.jobId !== job.id) {
+      refuse(field, 'must stand among the keys, for this job');
+    }
+    if (internal !== null && idempotencyKey !== internalKey(internal)) {
+      refuse(field, `must be ${internalKey(internal)}`);
+    }
+  });
+}
+
+function checkLinks(snapshot: Snapshot): void {
+  const rows = new Map(snapshot.jobs.map((row) => [row.job.id, row]));
+  snapshot.jobs.forEach((row, index) => {
+    const field = `snapshot.jobs[${index}]`;
+    const to = row.redrivenTo === null ? undefined : rows.get(row.redrivenTo);
+    if (row.redrivenTo !== null && !(stateIsTerminal(row.job.state) && row.redrivenTo > row.job.id)) {
+      refuse(`${field}.redrivenTo`, 'must be a later job, of one that has ended');
+    }
+    if (to !== undefined && to.job.submission.inherited?.fromId !== row.job.id) {
+      refuse(`${field}.redrivenTo`, 'must be a job made from this one');
+    }
+    const from = rows.get(row.job.submission.inherited?.fromId ?? 0);
+    if (from !== undefined && from.redrivenTo !== row.job.id) {
+      refuse(`${field}.job.submission.inherited.fromId`, 'must be a job that links here');
+    }
+  });
+}
+
+/** Marks and the ledger tell the same: a forged mark would skip an effect, a missing one would repeat it. */
+function checkEffects(snapshot: Snapshot, jobs: readonly ProvenJob[]): void {
+  const proven = new Map<string, Proof>();
+  for (const { job, chain } of jobs) collectProofs(job, factsOf(chain), proven);
+  const marks = new Map(snapshot.effects.map((mark) => [effectName(mark), mark]));
+  const stored = new Set(jobs.map(({ job }) => job.id));
+  for (const [name, proof] of proven) {
+    const mark = marks.get(name);
+    if (mark === undefined) refuse('snapshot.effects', `must hold the mark ${name}, which the ledger states`);
+    if (
+      mark.type !== proof.type ||
+      mark.done !== (proof.result !== null) ||
+      mark.descriptor !== proof.descriptor
+    ) {
+      refuse('snapshot.effects', `must hold the mark ${name} as the ledger states it`);
+    }
+    if ((mark.result === null ? null : sha256Hex(mark.result)) !== proof.result) {
+      refuse('snapshot.effects', `must hold the result of ${name} that the ledger states`);
+    }
+  }
+  snapshot.effects.forEach((mark, index) => {
+    if (stored.has(mark.jobId) && !proven.has(effectName(mark))) {
+      refuse(`snapshot.effects[${index}]`, `must be stated by the ledger of job ${mark.jobId}`);
+    }
+  });
+}
+
+interface Proof {
+  readonly type: 'commit' | 'step';
+  readonly descriptor: string;
+  /** Digest of the result, null while a step is open. */
+  readonly result: string | null;
+}
+
+/** What a job's ledger says of effects. Occurrences are told apart by the entries that end them. */
+function collectProofs(job: Job, facts: readonly Fact[], proven: Map<string, Proof>): void {
+  const { lineage, inherited } = job.submission;
+  let occurrence = inherited?.occurrence ?? 0;
+  const name = (key: string): string => JSON.stringify([lineage, occurrence, key]);
+  for (const fact of facts) {
+    if (fact.type === 'effect_committed') {
+      proven.set(name(fact.key), { type: 'commit', descriptor: fact.descriptor, result: fact.result });
+    } else if (fact.type === 'step_begun') {
+      proven.set(name(fact.key), { type: 'step', descriptor: fact.descriptor, result: null });
+    } else if (fact.type === 'step_done') {
+      const begun = proven.get(name(fact.key));
+      if (begun !== undefined) proven.set(name(fact.key), { ...begun, result: fact.result });
+    } else if (fact.type === 'reconciled') {
+      for (const { key, tookPlace, result } of fact.steps) {
+        const begun = proven.get(name(key));
+        if (begun !== undefined && tookPlace) proven.set(name(key), { ...begun, result });
+        if (!tookPlace) proven.delete(name(key));
+      }
+    }
+    if ('cause' in fact && fact.cause === 'recurrence') occurrence += 1;
+  }
+}
