@@ -8,8 +8,8 @@ import {
   stateIsTerminal,
   tokenTakesOldest,
 } from '../../core/index.ts';
+import type { Row } from '../session.ts';
 import { Heap } from './heap.ts';
-import type { Row } from './tables.ts';
 
 interface Ready {
   readonly id: number;

@@ -1,17 +1,13 @@
 /** The memory store: the reference model of every verb, all in one process, gone with it unless a snapshot was taken. */
-import { compareDefinition, type DefinitionStanding, deepCopyJson, limits } from '../../core/index.ts';
+import { canonicalJson, type DefinitionStanding, deepCopyJson, limits } from '../../core/index.ts';
+import { enqueue, withheld } from '../engine/admission.ts';
+import * as custody from '../engine/custody.ts';
+import type { Engine } from '../engine/engine.ts';
+import * as operate from '../engine/operate.ts';
+import * as acts from '../engine/store-acts.ts';
+import { admitHolder, refusalOf, run } from '../engine/transact.ts';
 import { InvalidInputError } from '../errors.ts';
-import {
-  byRow,
-  readClaim,
-  readFields,
-  readHolder,
-  readKind,
-  readList,
-  readName,
-  readRequests,
-  readWhole,
-} from '../input.ts';
+import { readClaim, readHolder, readRequests, readWhole } from '../input.ts';
 import type { Snapshot } from '../snapshot.ts';
 import type {
   Act,
@@ -48,13 +44,9 @@ import type {
   Wake,
   WorkerView,
 } from '../store.ts';
-import { enqueue } from './admission.ts';
-import * as custody from './custody.ts';
 import { restore, snapshot } from './moving.ts';
-import * as operate from './operate.ts';
 import * as reads from './reads.ts';
 import { prune } from './retention.ts';
-import { transact } from './transact.ts';
 import { type MemoryStoreOptions, World } from './world.ts';
 
 /** A store in memory, with the program's JSON state beside its jobs. */
@@ -81,114 +73,102 @@ export class MemoryStore implements Store {
     options: { readonly atomic?: boolean } = {},
   ): Promise<readonly EnqueueVerdict[]> {
     const asked = readRequests(requests);
-    return this.#answer(() => enqueue(this.#world, asked, options.atomic === true));
+    try {
+      return this.#change((engine) => enqueue(engine, asked, options.atomic === true));
+    } catch (error) {
+      return withheld(error);
+    }
   }
 
   async claim(request: ClaimRequest): Promise<readonly Delivery[]> {
     const read = readClaim(request);
-    return this.#change((now) => custody.claim(this.#world, read, now));
+    return this.#change((engine) => custody.claim(engine, read));
   }
 
   async begin(holders: readonly Holder[]): Promise<readonly Verdict[]> {
     const read = custody.readHolders(holders);
-    return this.#change((now) => custody.begin(this.#world, read, now));
+    return this.#change((engine) => custody.begin(engine, read));
   }
 
   async extend(
     extensions: readonly (Holder & { readonly extendMs: number })[],
   ): Promise<readonly ExtendVerdict[]> {
     const read = custody.readExtensions(extensions);
-    return this.#change((now) => custody.extend(this.#world, read, now));
+    return this.#change((engine) => custody.extend(engine, read));
   }
 
   async settle(settlements: readonly Settlement[], claim: ClaimRequest | null = null): Promise<Settled> {
     custody.checkSettlements(settlements);
     const wish = claim === null ? null : readClaim(claim);
-    return this.#change((now) => ({
-      settled: custody.settle(this.#world, settlements, now),
-      claimed: wish === null ? [] : custody.claim(this.#world, wish, now),
+    return this.#change((engine) => ({
+      settled: custody.settle(engine, settlements),
+      claimed: wish === null ? [] : custody.claim(engine, wish),
     }));
   }
 
   async transact<Value>(holder: Holder, apply: (tx: StoreTransaction) => Value): Promise<Transacted<Value>> {
     const read = readHolder(holder, 'holder');
-    const { job, ...answer } = transact(this.#world, read, apply);
-    this.#world.wake();
-    return { ...answer, job: structuredClone(job) } as Transacted<Value>;
+    const admitted = this.#change((engine) => admitHolder(engine, read));
+    if (!admitted.ok) return admitted;
+    const before = this.application();
+    const { id } = read;
+    try {
+      const answer = this.#world.atomically((engine) => {
+        const value = run(engine, read, this.#world.application, apply);
+        this.#world.application = checkedApplication(this.#world.application);
+        return { ok: true, value, job: structuredClone(engine.rowOf(id).job) } as const;
+      });
+      this.#world.wake();
+      return answer;
+    } catch (error) {
+      this.#world.application = before;
+      const refused = refusalOf(error);
+      return { ok: false, refused, job: (await this.get(id))?.job ?? null };
+    }
   }
 
   async lapse(limit: number): Promise<{ readonly ids: readonly number[]; readonly more: boolean }> {
     const bound = readWhole(limit, 'limit', 1, limits.lapsePageMax);
-    return this.#change((now) => {
-      const ids = this.#world.lapseOverdue(now, bound);
-      return { ids, more: this.#world.index.nextOverdue(now) !== null };
+    return this.#change((engine) => {
+      const ids = engine.lapseOverdue(bound);
+      return { ids, more: engine.session.nextOverdue() !== null };
     });
   }
 
   async cancel(request: OperatorRequest): Promise<Verdict> {
-    return this.#change(() => operate.cancel(this.#world, request));
+    return this.#change((engine) => operate.cancel(engine, request));
   }
 
   async reconcile(request: ReconcileRequest): Promise<ReconcileVerdict> {
-    return this.#change(() => operate.reconcile(this.#world, request));
+    return this.#change((engine) => operate.reconcile(engine, request));
   }
 
   async promote(request: OperatorRequest): Promise<Verdict> {
-    return this.#change(() => operate.promote(this.#world, request));
+    return this.#change((engine) => operate.promote(engine, request));
   }
 
   async redrive(request: RedriveRequest): Promise<RedriveVerdict> {
-    return this.#change(() => operate.redrive(this.#world, request));
+    return this.#change((engine) => operate.redrive(engine, request));
   }
 
   async dismiss(request: OperatorRequest): Promise<Verdict> {
-    return this.#change(() => operate.dismiss(this.#world, request));
+    return this.#change((engine) => operate.dismiss(engine, request));
   }
 
   async pause(queue: string, by: By): Promise<void> {
-    this.#setQueue('pause', queue, by, (now, noted) => ({ paused: { ...noted, tick: now } }));
+    this.#change((engine) => acts.pause(engine, queue, by));
   }
 
   async resume(queue: string, by: By): Promise<void> {
-    this.#setQueue('resume', queue, by, () => ({ paused: null }));
+    this.#change((engine) => acts.resume(engine, queue, by));
   }
 
   async configure(queue: string, settings: { readonly maxUnresolved: number | null }, by: By): Promise<void> {
-    const { maxUnresolved } = readFields(settings, 'settings');
-    if (maxUnresolved !== null) readWhole(maxUnresolved, 'maxUnresolved', 0, limits.maxUnresolvedMax);
-    this.#setQueue('configure', queue, by, () => ({ maxUnresolved }));
+    this.#change((engine) => acts.configure(engine, queue, settings, by));
   }
 
   async register(registration: Registration): Promise<readonly DefinitionStanding[]> {
-    const worker = readName(registration.worker, 'worker', limits.workerBytesMax);
-    const definitions = readList(
-      readFields(registration, 'registration').definitions,
-      'definitions',
-      limits.definitionsMax,
-    ).map((definition, index) => {
-      const field = `definitions[${index}]`;
-      const { schemaDigest } = definition;
-      if (schemaDigest !== null && !/^[0-9a-f]{64}$/.test(schemaDigest)) {
-        throw new InvalidInputError(
-          `${field}.schemaDigest`,
-          'must be 64 lower-case hexadecimal digits or null',
-        );
-      }
-      const normalisation = readName(definition.normalisation, `${field}.normalisation`, limits.kindBytesMax);
-      return { ...readKind(definition, field), schemaDigest, normalisation };
-    });
-    return this.#change((now) => {
-      const { tables } = this.#world;
-      const recorded = [...tables.definitions.values()];
-      const standings = definitions.map((definition) => compareDefinition(recorded, definition));
-      if (standings.includes('changed')) return standings;
-      for (const [index, definition] of definitions.entries()) {
-        if (standings[index] !== 'same') tables.definitions.set(JSON.stringify(definition), definition);
-      }
-      const known = definitions.map(({ kind, revision }) => ({ kind, revision }));
-      tables.workers.set(worker, { worker, seenAt: now, definitions: known });
-      return standings;
-    });
+    return this.#change((engine) => acts.register(engine, registration));
   }
 
   async get(id: number): Promise<JobView | null> {
@@ -239,7 +219,7 @@ export class MemoryStore implements Store {
   }
 
   async prune(request: PruneRequest): Promise<Pruned> {
-    return this.#change(() => prune(this.#world, request));
+    return this.#change((engine) => prune(this.#world, engine, request));
   }
 
   async snapshot(): Promise<Snapshot> {
@@ -257,12 +237,7 @@ export class MemoryStore implements Store {
   }
 
   async seal(movedTo: string, by: By): Promise<void> {
-    const noted = byRow(by);
-    readName(movedTo, 'movedTo', limits.reasonBytesMax);
-    this.#change((now) => {
-      this.#world.act('seal', now, noted, JSON.stringify({ movedTo }));
-      this.#world.tables.sealedTo = movedTo;
-    });
+    this.#change((engine) => acts.seal(engine, movedTo, by));
   }
 
   /** There is no schema to bring up to date. */
@@ -275,25 +250,8 @@ export class MemoryStore implements Store {
     this.#world.wakes.clear();
   }
 
-  #setQueue(
-    act: 'pause' | 'resume' | 'configure',
-    name: string,
-    by: By,
-    change: (now: number, noted: ReturnType<typeof byRow>) => object,
-  ): void {
-    const queue = readName(name, 'queue', limits.queueBytesMax);
-    const noted = byRow(by);
-    this.#change((now) => {
-      const { queues } = this.#world.tables;
-      const row = queues.get(queue) ?? { queue, maxUnresolved: null, paused: null };
-      const columns = change(now, noted);
-      queues.set(queue, { ...row, ...columns });
-      this.#world.act(act, now, noted, JSON.stringify({ queue, ...columns }));
-    });
-  }
-
-  #change<Value>(work: (now: number) => Value): Value {
-    return this.#answer(() => this.#world.atomically(() => work(this.#world.now())));
+  #change<Value>(work: (engine: Engine) => Value): Value {
+    return this.#answer(() => this.#world.atomically(work));
   }
 
   /** What leaves the store shares nothing with it; listeners hear of a commit after it. */
@@ -311,6 +269,14 @@ export class MemoryStore implements Store {
     const held = read < lastTick && lastTick - read <= limits.clockToleranceMs;
     return work(held ? lastTick : read);
   }
+}
+
+/** The program's state as it may be kept: JSON, and sharing nothing with what was put in. */
+function checkedApplication(application: ApplicationState): ApplicationState {
+  const bounds = { maxDepth: limits.payloadDepthMax, maxBytes: Number.MAX_SAFE_INTEGER };
+  const canonical = canonicalJson(application, bounds);
+  if (canonical.ok) return deepCopyJson(application) as ApplicationState;
+  throw new InvalidInputError('application', `${canonical.problem} at ${canonical.path}`);
 }
 
 /**

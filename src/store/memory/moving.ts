@@ -3,14 +3,16 @@ import { limits } from '../../core/index.ts';
 import { encodeEntry, packLedger, sha256Hex } from '../../evidence/index.ts';
 import { SnapshotRefusedError } from '../errors.ts';
 import { byRow } from '../input.ts';
+import type { Row } from '../session.ts';
 import { SNAPSHOT_FORMAT, type Snapshot } from '../snapshot.ts';
 import { checkSnapshot, type ProvenJob, type ProvenSnapshot } from '../snapshot-check.ts';
 import type { By } from '../store.ts';
-import { effectRowKey, type Row } from './tables.ts';
+import { effectRowKey } from './tables.ts';
 import type { World } from './world.ts';
 
 export function snapshot(world: World): Snapshot {
-  const { rows, keys, effects, queues, definitions, acts, counters, sealedTo } = world.tables;
+  const { rows, payloads, testimony, keys, effects, queues, definitions, acts, counters, sealedTo } =
+    world.tables;
   return structuredClone({
     format: SNAPSHOT_FORMAT,
     clock: world.options.clockName,
@@ -22,6 +24,8 @@ export function snapshot(world: World): Snapshot {
     definitions: [...definitions.values()],
     jobs: [...rows.values()].map(({ chain, texts, ...row }) => ({
       ...row,
+      payload: payloads.get(row.job.id) ?? '',
+      testimony: testimony.get(row.job.id) ?? [],
       root: chain.root,
       ledger: base64(chain.entries),
       open: base64(chain.open.map(encodeEntry)),
@@ -56,13 +60,13 @@ export function restore(world: World, value: unknown, as: 'restart' | 'copy', by
       'must be unix: simulated ticks mean nothing to a real clock',
     );
   }
-  world.atomically(() => {
+  world.atomically((engine) => {
     fill(world, proven);
     // A sealed store stays sealed when it restarts; where its jobs went, they are at work.
     world.tables.sealedTo = as === 'restart' ? taken.sealedTo : null;
     world.tables.counters = countersAfter(world, taken, as);
     world.index.rebuild(world.tables.rows.values());
-    if (as === 'copy') world.act('restore', world.now(), noted, JSON.stringify({ takenAt: taken.takenAt }));
+    if (as === 'copy') engine.session.addAct('restore', noted, JSON.stringify({ takenAt: taken.takenAt }));
   });
   world.application = structuredClone(taken.application);
 }
@@ -97,20 +101,24 @@ function countersAfter(world: World, taken: Snapshot, as: 'restart' | 'copy'): S
 }
 
 function fill(world: World, { snapshot: taken, jobs }: ProvenSnapshot): void {
-  const { rows, keys, requests, effects, queues, definitions, acts } = world.tables;
+  const { rows, payloads, testimony, keys, requests, effects, queues, definitions, acts } = world.tables;
   for (const proven of jobs) {
-    rows.set(proven.job.id, rowFrom(proven));
+    const { id } = proven.job;
+    rows.set(id, rowFrom(proven));
+    payloads.set(id, proven.payload);
+    if (proven.testimony.length > 0) testimony.set(id, proven.testimony);
     const { requestId } = proven.job.submission;
-    if (requestId !== null) requests.set(requestId, proven.job.id);
+    if (requestId !== null) requests.set(requestId, id);
   }
   for (const row of taken.keys) keys.set(row.key, row);
-  for (const mark of taken.effects) effects.set(effectRowKey(mark.lineage, mark.occurrence, mark.key), mark);
+  for (const mark of taken.effects) effects.set(effectRowKey(mark), mark);
   for (const row of taken.queues) queues.set(row.queue, row);
   for (const row of taken.definitions) definitions.set(JSON.stringify(row), row);
   for (const [number, act] of taken.acts.entries()) acts.set(number, act);
 }
 
 function rowFrom(proven: ProvenJob): Row {
-  const { root: _root, ledger: _ledger, open: _open, texts, ...row } = proven;
-  return { ...row, texts: Object.fromEntries(texts.map((text) => [sha256Hex(text), text])) };
+  const { job, chain, texts, claimRequestId, reportDigest, redrivenTo, dismissed } = proven;
+  const byDigest = Object.fromEntries(texts.map((text) => [sha256Hex(text), text]));
+  return { job, chain, texts: byDigest, claimRequestId, reportDigest, redrivenTo, dismissed };
 }

@@ -3,6 +3,7 @@ import {
   type Context,
   compensationIsRequired,
   everRan,
+  internalKey,
   type Job,
   laneOf,
   lapse,
@@ -12,8 +13,10 @@ import {
   type State,
   stateIsTerminal,
 } from '../../core/index.ts';
+import { NO_CONTEXT } from '../engine/engine.ts';
 import { explainJob } from '../explain.ts';
 import { readFields, readWhole } from '../input.ts';
+import type { Row } from '../session.ts';
 import type {
   ClaimRequest,
   Counts,
@@ -25,30 +28,47 @@ import type {
   LaneView,
   NeedsYou,
   QueueView,
+  Testimony,
   WorkerView,
 } from '../store.ts';
-import type { Row } from './tables.ts';
-import { NO_CONTEXT, type World } from './world.ts';
+
+import type { World } from './world.ts';
 
 export function viewOf(world: World, row: Row): JobView {
-  const { job, payload, redrivenTo, dismissed, testimony } = row;
+  const { job, redrivenTo, dismissed } = row;
+  const testimony = testimonyOf(world, job.id);
   return structuredClone({
     job,
-    payload,
+    payload: payloadOf(world, job.id),
     report: row.reportDigest === null ? null : (row.texts[row.reportDigest] ?? null),
     redrivenTo,
     dismissed,
     testimony,
-    contradictions: contradictionsOf(row),
+    contradictions: contradictionsOf(world, row),
     needsYou: needsYouOf(world, row),
   });
 }
 
+function testimonyOf(world: World, id: number): readonly Testimony[] {
+  return world.tables.testimony.get(id) ?? [];
+}
+
+function payloadOf(world: World, id: number): string {
+  return world.tables.payloads.get(id) ?? '';
+}
+
+/** The compensation of a job's last attempt, if one was ever enqueued. */
+export function compensationOf(world: World, job: Job): Row | null {
+  const key = internalKey({ purpose: 'compensate', parentId: job.id, parentToken: job.token });
+  const id = everRan(job) ? world.tables.keys.get(key)?.jobId : undefined;
+  return id === undefined ? null : (world.tables.rows.get(id) ?? null);
+}
+
 /** Definite reports that say otherwise than what the job ended as. */
-function contradictionsOf(row: Row): number {
+function contradictionsOf(world: World, row: Row): number {
   if (!stateIsTerminal(row.job.state)) return 0;
   const succeeded = row.job.state === STATE.SUCCEEDED;
-  return row.testimony.filter(
+  return testimonyOf(world, row.job.id).filter(
     ({ outcome }) => (outcome === 'succeeded' && !succeeded) || (outcome === 'permanent' && succeeded),
   ).length;
 }
@@ -57,9 +77,9 @@ function needsYouOf(world: World, row: Row): NeedsYou | null {
   if (row.dismissed !== null) return null;
   const own = needsYou(row.job);
   if (own !== null) return own;
-  if (contradictionsOf(row) > 0) return 'contradiction';
+  if (contradictionsOf(world, row) > 0) return 'contradiction';
   const required = compensationIsRequired(everRan(row.job), row.job.state);
-  const compensation = required ? world.compensationOf(row.job) : null;
+  const compensation = required ? compensationOf(world, row.job) : null;
   if (compensation === null || !stateIsTerminal(compensation.job.state)) return null;
   return compensation.job.state === STATE.SUCCEEDED ? null : 'compensation_failed';
 }
@@ -109,7 +129,7 @@ export function counts(world: World, now: number): Counts {
   for (const row of world.tables.rows.values()) {
     states[row.job.state] = (states[row.job.state] ?? 0) + 1;
     if (needsYouOf(world, row) !== null) needs += 1;
-    contradictions += contradictionsOf(row);
+    contradictions += contradictionsOf(world, row);
     const { kind, revision } = row.job.submission;
     const taken = alive.some((worker) =>
       worker.definitions.some((one) => one.kind === kind && one.revision >= revision),
@@ -188,8 +208,9 @@ export function workers(world: World, now: number): readonly WorkerView[] {
 export function evidence(world: World, id: number): JobEvidence | null {
   const row = world.tables.rows.get(id);
   if (row === undefined) return null;
-  const { job, payload, chain, texts, testimony } = row;
-  return structuredClone({ job, payload, chain, texts, testimony });
+  const { job, chain, texts } = row;
+  const testimony = testimonyOf(world, id);
+  return structuredClone({ job, payload: payloadOf(world, id), chain, texts, testimony });
 }
 
 export function explain(
@@ -202,13 +223,13 @@ export function explain(
   if (row === undefined) return null;
   const { queue, kind } = row.job.submission;
   const head = headNow(world, row.job, now);
+  const pausedBy = world.tables.queues.get(queue)?.paused?.actor ?? null;
   const context: Context = {
     ...NO_CONTEXT,
     laneHead: head === null || head.id === id,
-    queuePaused: world.isPaused(queue),
+    queuePaused: pausedBy !== null,
     claimer: definitions.find((definition) => definition.kind === kind) ?? null,
   };
-  const pausedBy = world.tables.queues.get(queue)?.paused?.actor ?? null;
   return explainJob({ job: row.job, now, context, headId: head?.id ?? null, pausedBy });
 }
 

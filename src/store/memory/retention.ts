@@ -1,16 +1,17 @@
 /** Retention in memory: only what has ended goes, nothing a person must see, and keys stay until their own time is over. */
 import { limits, STATE, type State } from '../../core/index.ts';
+import type { Engine } from '../engine/engine.ts';
 import { readBy, readFields, readWhole } from '../input.ts';
+import type { Row } from '../session.ts';
 import type { Pruned, PruneRequest } from '../store.ts';
-import { viewOf } from './reads.ts';
-import type { Row } from './tables.ts';
+import { compensationOf, viewOf } from './reads.ts';
 import type { World } from './world.ts';
 
-export function prune(world: World, request: PruneRequest): Pruned {
+export function prune(world: World, engine: Engine, request: PruneRequest): Pruned {
   const { actor, reason } = readBy(readFields(request, 'request').by);
   const limit = readWhole(request.limit ?? limits.prunePageMax, 'limit', 1, limits.prunePageMax);
   const ages = readAges(request);
-  const now = world.now();
+  const { now } = engine;
   const due = [...world.tables.rows.values()].filter((row) =>
     isPrunable(world, row, ages, request.undismissed === true, now),
   );
@@ -18,7 +19,7 @@ export function prune(world: World, request: PruneRequest): Pruned {
   const keys = pruneKeys(world, now);
   const effects = pruneEffects(world);
   const pruned = { jobs: Math.min(due.length, limit), keys, effects, more: due.length > limit };
-  world.act('prune', now, { actor, reason: reason?.text ?? null }, JSON.stringify(pruned));
+  engine.session.addAct('prune', { actor, reason: reason?.text ?? null }, JSON.stringify(pruned));
   return pruned;
 }
 
@@ -52,12 +53,15 @@ function isPrunable(world: World, row: Row, ages: Ages, undismissed: boolean, no
 
 /** A job whose compensation still has to run is needed by it. */
 function compensationIsOver(world: World, row: Row): boolean {
-  const compensation = world.compensationOf(row.job);
+  const compensation = compensationOf(world, row.job);
   return compensation === null || compensation.job.endedAt !== null;
 }
 
 function remove(world: World, row: Row): void {
-  world.tables.rows.delete(row.job.id);
+  const { id } = row.job;
+  world.tables.rows.delete(id);
+  world.tables.payloads.delete(id);
+  world.tables.testimony.delete(id);
   const { requestId } = row.job.submission;
   if (requestId !== null) world.tables.requests.delete(requestId);
 }

@@ -1,57 +1,7 @@
 /** The memory store's tables: all or nothing, so that a verb which throws half-way leaves every row as it was. */
-import type { DefinitionRecord, Job } from '../../core/index.ts';
-import type { Chain } from '../../evidence/index.ts';
+import type { DefinitionRecord } from '../../core/index.ts';
+import type { EffectPlace, EffectRow, KeyRow, QueueRow, Row } from '../session.ts';
 import type { Act, Testimony } from '../store.ts';
-
-/** One job with everything that lies beside it. Rows are replaced, never changed. */
-export interface Row {
-  readonly job: Job;
-  readonly payload: string;
-  readonly chain: Chain;
-  /** Results, reasons and reports by their digest. */
-  readonly texts: Readonly<Record<string, string>>;
-  /** The claim that gave the current lease. */
-  readonly claimRequestId: string | null;
-  /** Digest of the last accepted report. */
-  readonly reportDigest: string | null;
-  readonly redrivenTo: number | null;
-  readonly dismissed: DismissedRow | null;
-  readonly testimony: readonly Testimony[];
-}
-
-export interface DismissedRow {
-  readonly actor: string;
-  readonly reason: string | null;
-  readonly tick: number;
-}
-
-/** An idempotency key; it outlives its job. `keepUntil` is null while the job is unresolved. */
-export interface KeyRow {
-  readonly key: string;
-  readonly descriptor: string;
-  readonly jobId: number;
-  readonly keepUntil: number | null;
-}
-
-/** The mark of an effect: a commit is always done, a step is begun before it is done. */
-export interface EffectRow {
-  readonly lineage: string;
-  readonly occurrence: number;
-  readonly key: string;
-  readonly type: 'commit' | 'step';
-  readonly done: boolean;
-  readonly descriptor: string;
-  /** Canonical JSON text; null until done. */
-  readonly result: string | null;
-  readonly jobId: number;
-  readonly token: number;
-}
-
-export interface QueueRow {
-  readonly queue: string;
-  readonly maxUnresolved: number | null;
-  readonly paused: DismissedRow | null;
-}
 
 export interface WorkerRow {
   readonly worker: string;
@@ -113,6 +63,8 @@ export class Table<Key, Value> {
 /** All tables of one memory store. */
 export class Tables {
   readonly rows: Table<number, Row> = new Table();
+  readonly payloads: Table<number, string> = new Table();
+  readonly testimony: Table<number, readonly Testimony[]> = new Table();
   readonly keys: Table<string, KeyRow> = new Table();
   readonly requests: Table<string, number> = new Table();
   readonly effects: Table<string, EffectRow> = new Table();
@@ -141,12 +93,12 @@ export class Tables {
   }
 
   #all(): readonly { commit(): void; rollback(): void }[] {
-    const { rows, keys, requests, effects, queues, workers, definitions, acts } = this;
-    return [rows, keys, requests, effects, queues, workers, definitions, acts];
+    const { rows, payloads, testimony, keys, requests, effects, queues, workers, definitions, acts } = this;
+    return [rows, payloads, testimony, keys, requests, effects, queues, workers, definitions, acts];
   }
 }
 
 /** The key under which an effect's mark is stored. */
-export function effectRowKey(lineage: string, occurrence: number, key: string): string {
+export function effectRowKey({ lineage, occurrence, key }: EffectPlace): string {
   return JSON.stringify([lineage, occurrence, key]);
 }

@@ -1,31 +1,18 @@
-/** What all verbs of the memory store share: one clock rule, one transaction, one place where decisions become rows. */
+/** The state of one memory store and the only way to change it: all of it or nothing, by one clock rule. */
 import {
-  type Ask,
-  type Command,
-  type Context,
-  consequencesOf,
   cutLease,
-  type Decision,
-  decide,
-  everRan,
-  type Fact,
-  initialJob,
-  internalKey,
-  internalPayload,
-  internalSubmission,
+  type DefinitionRecord,
   isTick,
   type Job,
-  lapse,
   limits,
-  type Submission,
   stateIsTerminal,
 } from '../../core/index.ts';
-import { appendFacts, newChain, sha256Hex } from '../../evidence/index.ts';
+import { Engine } from '../engine/engine.ts';
 import { StoreClosedError, StoreSealedError } from '../errors.ts';
-import type { Told } from '../input.ts';
-import type { Act, ApplicationState, Settlement, Testimony, Wake } from '../store.ts';
-import { ClaimIndex } from './claim-index.ts';
-import { effectRowKey, type Row, Tables } from './tables.ts';
+import type { EffectPlace, EffectRow, KeyRow, Picker, QueueRow, Row, Session } from '../session.ts';
+import type { Act, ApplicationState, ClaimRequest, Testimony, Wake } from '../store.ts';
+import { ClaimIndex, type Route } from './claim-index.ts';
+import { effectRowKey, Tables } from './tables.ts';
 
 /** What a memory store is given; it reads no clock and draws no chance of its own. */
 export interface MemoryStoreOptions {
@@ -41,10 +28,7 @@ export interface MemoryStoreOptions {
   readonly application?: ApplicationState;
 }
 
-/** Facts a store asserts when nothing of them applies to a command. */
-export const NO_CONTEXT: Context = { laneHead: false, queuePaused: false, claimer: null, effect: null };
-
-/** The state of one memory store and the only ways to change it. */
+/** Tables, the index over them and who listens. */
 export class World {
   readonly options: MemoryStoreOptions;
   readonly keepKeysForMs: number;
@@ -67,14 +51,14 @@ export class World {
   }
 
   /** Runs a changing verb: all of it or nothing. Nothing can come between, since `work` is synchronous. */
-  atomically<Value>(work: () => Value): Value {
+  atomically<Value>(work: (engine: Engine) => Value): Value {
     this.assertOpen();
     if (this.tables.sealedTo !== null) throw new StoreSealedError(this.tables.sealedTo);
     if (this.#inTransaction) throw new Error('a verb was called inside a transaction of the same store');
     this.#inTransaction = true;
     this.tables.begin();
     try {
-      const value = work();
+      const value = work(new Engine(this.#openSession()));
       this.tables.commit();
       return value;
     } catch (error) {
@@ -105,187 +89,190 @@ export class World {
    * The clock, not below the tick of the last commit. One found further behind than the tolerance is followed: the
    * future it had been in is not a rule, so leases reckoned from it are cut, and every job it had touched records that.
    */
-  now(): number {
+  #openSession(): MemorySession {
     const read = this.options.clock();
     if (!isTick(read)) throw new Error('the clock did not answer a whole number of milliseconds');
     const { lastTick } = this.tables.counters;
-    if (read < lastTick && lastTick - read <= limits.clockToleranceMs) return lastTick;
-    this.tables.counters = { ...this.tables.counters, lastTick: read };
-    if (read < lastTick) this.#followClock(read);
-    return read;
+    const held = read < lastTick && lastTick - read <= limits.clockToleranceMs;
+    const now = held ? lastTick : read;
+    const session = new MemorySession(this, now, (queue) => this.#woken.add(queue));
+    this.tables.counters = { ...this.tables.counters, lastTick: now };
+    if (now < lastTick) this.#followClock(new Engine(session));
+    return session;
   }
 
-  #followClock(now: number): void {
+  #followClock(engine: Engine): void {
     for (const row of [...this.tables.rows.values()]) {
       if (stateIsTerminal(row.job.state)) continue;
-      const cut = { ...row, job: cutLease(row.job, now) };
-      this.#write(row, cut);
-      this.lapseRow(cut, now);
+      const cut = { ...row, job: cutLease(row.job, engine.now) };
+      engine.session.write(row, cut);
+      engine.lapseRow(cut);
     }
-  }
-
-  /** Decides a command on a row and writes what follows. */
-  decide(row: Row, command: Command, context: Context, now: number, told: readonly Told[] = []): Decision {
-    const decision = decide(row.job, command, context, now);
-    if (decision.job !== row.job) this.persist(row, decision.job, decision.facts, decision.asks, now, told);
-    return decision;
-  }
-
-  /** Lapses a row if it is overdue; the row as it is afterwards. */
-  lapseRow(row: Row, now: number): Row {
-    const { job, facts } = lapse(row.job, now);
-    if (facts.length === 0) return row;
-    return this.persist(row, job, facts, consequencesOf(row.job, job, now), now, []);
-  }
-
-  /** Lapses what is overdue, up to `limit` jobs. */
-  lapseOverdue(now: number, limit: number): number[] {
-    const ids: number[] = [];
-    for (let row = this.index.nextOverdue(now); row !== null && ids.length < limit; ) {
-      this.lapseRow(row, now);
-      ids.push(row.job.id);
-      row = this.index.nextOverdue(now);
-    }
-    return ids;
-  }
-
-  /** Writes a decided job with its facts and everything that has to happen in the same commit. */
-  persist(
-    before: Row,
-    job: Job,
-    facts: readonly Fact[],
-    asks: readonly Ask[],
-    now: number,
-    told: readonly Told[],
-  ): Row {
-    const texts =
-      told.length === 0
-        ? before.texts
-        : { ...before.texts, ...Object.fromEntries(told.map(({ digest, text }) => [digest, text])) };
-    const row: Row = {
-      ...before,
-      job,
-      chain: appendFacts(before.chain, facts),
-      texts,
-      claimRequestId: job.lease === null ? null : before.claimRequestId,
-    };
-    this.#write(before, row);
-    for (const ask of asks) this.#enact(row, ask, now);
-    return row;
-  }
-
-  /** Replaces columns of a row that no decision is about. */
-  amend(row: Row, columns: Partial<Omit<Row, 'job' | 'chain'>>): Row {
-    const amended = { ...row, ...columns };
-    this.#write(row, amended);
-    return amended;
-  }
-
-  /** Stores a new job under the next id. */
-  admit(submission: Submission, payload: string): Row {
-    const id = this.tables.counters.nextId;
-    this.tables.counters = { ...this.tables.counters, nextId: id + 1 };
-    const row: Row = {
-      job: initialJob(id, submission),
-      payload,
-      chain: newChain(submission),
-      texts: {},
-      claimRequestId: null,
-      reportDigest: null,
-      redrivenTo: null,
-      dismissed: null,
-      testimony: [],
-    };
-    const { idempotencyKey: key, descriptor, requestId } = submission;
-    if (key !== null) this.tables.keys.set(key, { key, descriptor, jobId: id, keepUntil: null });
-    if (requestId !== null) this.tables.requests.set(requestId, id);
-    this.#write(undefined, row);
-    return row;
-  }
-
-  /** The next fencing token; never given twice, whatever becomes of the job. */
-  takeToken(): number {
-    const token = this.tables.counters.nextToken;
-    this.tables.counters = { ...this.tables.counters, nextToken: token + 1 };
-    return token;
-  }
-
-  /** Keeps a report that came too late; the same one again, and more than the bound, add nothing. */
-  testify(row: Row, testimony: Testimony): void {
-    const { token, outcome, digest } = testimony;
-    const known = row.testimony.some(
-      (one) => one.token === token && one.outcome === outcome && one.digest === digest,
-    );
-    if (known || row.testimony.length >= limits.testimonyPerJobMax) return;
-    this.amend(row, { testimony: [...row.testimony, testimony] });
-  }
-
-  act(act: Act['act'], now: number, by: { actor: string; reason: string | null }, detail: string): void {
-    const number = this.tables.acts.size;
-    const { actor, reason } = by;
-    this.tables.acts.set(number, { act, tick: now, actor, reason, detail });
-  }
-
-  isPaused(queue: string): boolean {
-    return (this.tables.queues.get(queue)?.paused ?? null) !== null;
-  }
-
-  /** How far the compensation of a job's last attempt is. */
-  compensationOf(job: Job): Row | null {
-    if (!everRan(job)) return null;
-    const key = internalKey({ purpose: 'compensate', parentId: job.id, parentToken: job.token });
-    const id = this.tables.keys.get(key)?.jobId;
-    return id === undefined ? null : (this.tables.rows.get(id) ?? null);
-  }
-
-  /** What a decision to retry says of open steps becomes their mark: done with its result, or never begun. */
-  markSteps(job: Job, steps: readonly { key: string; tookPlace: boolean; text: string | null }[]): void {
-    const { effects } = this.tables;
-    for (const step of steps) {
-      const key = effectRowKey(job.submission.lineage, job.occurrence, step.key);
-      const mark = effects.get(key);
-      if (mark === undefined) continue;
-      if (step.tookPlace) effects.set(key, { ...mark, done: true, result: step.text });
-      else effects.delete(key);
-    }
-  }
-
-  #write(before: Row | undefined, after: Row): void {
-    this.tables.rows.set(after.job.id, after);
-    this.index.moved(before, after);
-    this.#woken.add(after.job.submission.queue);
-    const ended = before?.job.endedAt == null && after.job.endedAt !== null;
-    const key = after.job.submission.idempotencyKey;
-    const row = ended && key !== null ? this.tables.keys.get(key) : undefined;
-    if (row !== undefined && after.job.endedAt !== null) {
-      this.tables.keys.set(row.key, { ...row, keepUntil: after.job.endedAt + this.keepKeysForMs });
-    }
-  }
-
-  #enact(parent: Row, ask: Ask, now: number): void {
-    const purpose = ask.ask === 'enqueue_compensate' ? 'compensate' : 'reconcile';
-    const link = { purpose, parentId: parent.job.id, parentToken: ask.token } as const;
-    const existing = this.tables.keys.get(internalKey(link));
-    if (ask.ask === 'cancel_reconcile') {
-      const internal = existing === undefined ? undefined : this.tables.rows.get(existing.jobId);
-      if (internal === undefined) return;
-      const command = { type: 'cancel', actor: 'custody', reason: null, version: null } as const;
-      this.decide(internal, command, NO_CONTEXT, now);
-      return;
-    }
-    if (existing !== undefined) return;
-    const context = { now, lineage: this.options.randomId(), sha256: sha256Hex };
-    this.admit(internalSubmission(parent.job, link, ask.startAt, context), internalPayload(link));
   }
 }
 
-/** Testimony as it is kept, from the settlement that was refused. */
-export function testimonyOf(
-  settlement: Pick<Settlement, 'id' | 'worker' | 'token' | 'outcome'>,
-  told: Told,
-  now: number,
-  chained: boolean,
-): Testimony {
-  const { id, worker, token, outcome } = settlement;
-  return { id, tick: now, worker, token, outcome, digest: told.digest, report: told.text, chained };
+/** One transaction of the memory store. */
+class MemorySession implements Session {
+  readonly now: number;
+  readonly keepKeysForMs: number;
+  readonly #world: World;
+  readonly #tables: Tables;
+  readonly #index: ClaimIndex;
+  readonly #woke: (queue: string) => void;
+
+  constructor(world: World, now: number, woke: (queue: string) => void) {
+    this.now = now;
+    this.keepKeysForMs = world.keepKeysForMs;
+    this.#world = world;
+    this.#tables = world.tables;
+    this.#index = world.index;
+    this.#woke = woke;
+  }
+
+  randomId(): string {
+    return this.#world.options.randomId();
+  }
+
+  row(id: number): Row | undefined {
+    return this.#tables.rows.get(id);
+  }
+
+  payload(id: number): string {
+    const payload = this.#tables.payloads.get(id);
+    if (payload === undefined) throw new Error(`job ${id} has no payload`);
+    return payload;
+  }
+
+  insert(row: Row, payload: string): void {
+    this.#tables.payloads.set(row.job.id, payload);
+    const { requestId } = row.job.submission;
+    if (requestId !== null) this.#tables.requests.set(requestId, row.job.id);
+    this.#set(undefined, row);
+  }
+
+  write(before: Row, after: Row): void {
+    this.#set(before, after);
+  }
+
+  #set(before: Row | undefined, after: Row): void {
+    this.#tables.rows.set(after.job.id, after);
+    this.#index.moved(before, after);
+    this.#woke(after.job.submission.queue);
+  }
+
+  takeId(): number {
+    const id = this.#tables.counters.nextId;
+    this.#tables.counters = { ...this.#tables.counters, nextId: id + 1 };
+    return id;
+  }
+
+  peekToken(): number {
+    return this.#tables.counters.nextToken;
+  }
+
+  takeToken(): number {
+    const token = this.peekToken();
+    this.#tables.counters = { ...this.#tables.counters, nextToken: token + 1 };
+    return token;
+  }
+
+  key(key: string): KeyRow | undefined {
+    return this.#tables.keys.get(key);
+  }
+
+  setKey(row: KeyRow): void {
+    this.#tables.keys.set(row.key, row);
+  }
+
+  requestedJob(requestId: string): number | undefined {
+    return this.#tables.requests.get(requestId);
+  }
+
+  effect(place: EffectPlace): EffectRow | undefined {
+    return this.#tables.effects.get(effectRowKey(place));
+  }
+
+  setEffect(row: EffectRow): void {
+    this.#tables.effects.set(effectRowKey(row), row);
+  }
+
+  deleteEffect(place: EffectPlace): void {
+    this.#tables.effects.delete(effectRowKey(place));
+  }
+
+  testimony(id: number): readonly Testimony[] {
+    return this.#tables.testimony.get(id) ?? [];
+  }
+
+  addTestimony(testimony: Testimony): void {
+    this.#tables.testimony.set(testimony.id, [...this.testimony(testimony.id), testimony]);
+  }
+
+  queue(queue: string): QueueRow | undefined {
+    return this.#tables.queues.get(queue);
+  }
+
+  setQueue(row: QueueRow): void {
+    this.#tables.queues.set(row.queue, row);
+    this.#woke(row.queue);
+  }
+
+  definitions(kind: string, revision: number): readonly DefinitionRecord[] {
+    return [...this.#tables.definitions.values()].filter(
+      (one) => one.kind === kind && one.revision === revision,
+    );
+  }
+
+  addDefinition(definition: DefinitionRecord): void {
+    this.#tables.definitions.set(JSON.stringify(definition), definition);
+  }
+
+  seeWorker(worker: string, known: readonly { readonly kind: string; readonly revision: number }[]): void {
+    const definitions = known.map(({ kind, revision }) => ({ kind, revision }));
+    this.#tables.workers.set(worker, { worker, seenAt: this.now, definitions });
+  }
+
+  keepWorkerAlive(worker: string): void {
+    const row = this.#tables.workers.get(worker);
+    if (row !== undefined) this.#tables.workers.set(worker, { ...row, seenAt: this.now });
+  }
+
+  addAct(
+    act: Act['act'],
+    by: { readonly actor: string; readonly reason: string | null },
+    detail: string,
+  ): void {
+    const { actor, reason } = by;
+    this.#tables.acts.set(this.#tables.acts.size, { act, tick: this.now, actor, reason, detail });
+  }
+
+  seal(movedTo: string): void {
+    this.#tables.sealedTo = movedTo;
+  }
+
+  isHead(job: Job): boolean {
+    return this.#index.isHead(job);
+  }
+
+  picker(request: Pick<ClaimRequest, 'definitions' | 'queues'>): Picker {
+    const own = new Map(request.definitions.map((definition) => [definition.kind, definition.revision]));
+    const paused = (queue: string): boolean => (this.queue(queue)?.paused ?? null) !== null;
+    const permitted = (route: Route): boolean =>
+      (own.get(route.kind) ?? 0) >= route.revision &&
+      (request.queues?.includes(route.queue) ?? true) &&
+      (route.internal || !paused(route.queue));
+    return { next: (token) => this.#index.pick(this.now, token, permitted) };
+  }
+
+  heldBy(requestId: string): readonly Row[] {
+    return this.#index.heldBy(requestId).flatMap((id) => this.row(id) ?? []);
+  }
+
+  nextOverdue(): Row | null {
+    return this.#index.nextOverdue(this.now);
+  }
+
+  unresolved(queue: string): number {
+    return this.#index.unresolved(queue);
+  }
 }

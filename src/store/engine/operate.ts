@@ -1,4 +1,4 @@
-/** What operators do in memory: each act is decided once, bound to what they saw, and recorded with who and why. */
+/** What operators do: each act is decided once, bound to what they saw, and recorded with who and why. */
 import {
   type Command,
   type CompensationStanding,
@@ -23,6 +23,7 @@ import {
   readWhole,
   type Told,
 } from '../input.ts';
+import type { Row } from '../session.ts';
 import type {
   OperatorRequest,
   ReconcileRequest,
@@ -31,9 +32,8 @@ import type {
   RedriveVerdict,
   Verdict,
 } from '../store.ts';
-import { rowOf, settleOne, verdictOf } from './custody.ts';
-import type { Row } from './tables.ts';
-import { NO_CONTEXT, type World } from './world.ts';
+import { settleOne, verdictOf } from './custody.ts';
+import { type Engine, NO_CONTEXT } from './engine.ts';
 
 const UNKNOWN_JOB = { ok: false, refused: 'unknown_job', job: null } as const;
 
@@ -54,21 +54,20 @@ function readOperator(request: OperatorRequest): Operator {
   };
 }
 
-export function cancel(world: World, request: OperatorRequest): Verdict {
-  return operate(world, readOperator(request), 'cancel');
+export function cancel(engine: Engine, request: OperatorRequest): Verdict {
+  return operate(engine, readOperator(request), 'cancel');
 }
 
-export function promote(world: World, request: OperatorRequest): Verdict {
-  return operate(world, readOperator(request), 'promote');
+export function promote(engine: Engine, request: OperatorRequest): Verdict {
+  return operate(engine, readOperator(request), 'promote');
 }
 
-function operate(world: World, operator: Operator, type: 'cancel' | 'promote'): Verdict {
-  const now = world.now();
-  const row = world.tables.rows.get(operator.id);
+function operate(engine: Engine, operator: Operator, type: 'cancel' | 'promote'): Verdict {
+  const row = engine.session.row(operator.id);
   if (row === undefined) return UNKNOWN_JOB;
   const { actor, reason, version } = operator;
   const command: Command = { type, actor, reason: reason?.digest ?? null, version };
-  return verdictOf(world.decide(row, command, NO_CONTEXT, now, toldOf(reason)));
+  return verdictOf(engine.decide(row, command, NO_CONTEXT, toldOf(reason)));
 }
 
 function toldOf(reason: Told | null): readonly Told[] {
@@ -76,12 +75,11 @@ function toldOf(reason: Told | null): readonly Told[] {
 }
 
 /** Decides an UNCERTAIN attempt, and with it the internal job that asked and the redrive that was asked for. */
-export function reconcile(world: World, request: ReconcileRequest): ReconcileVerdict {
+export function reconcile(engine: Engine, request: ReconcileRequest): ReconcileVerdict {
   const { id, token } = readHolder(request, 'request');
   const { actor, reason, version } = readOperator(request);
   const steps = readSteps(request.steps ?? []);
-  const now = world.now();
-  const row = world.tables.rows.get(id);
+  const row = engine.session.row(id);
   if (row === undefined) return UNKNOWN_JOB;
   const command: Command = {
     type: 'reconcile',
@@ -93,28 +91,32 @@ export function reconcile(world: World, request: ReconcileRequest): ReconcileVer
     version,
     steps: steps.map(({ key, tookPlace, result }) => ({ key, tookPlace, result })),
   };
-  const foreseen = decide(row.job, command, NO_CONTEXT, now);
+  const foreseen = decide(row.job, command, NO_CONTEXT, engine.now);
   if (foreseen.accepted && request.internal != null) {
     const { worker } = request.internal;
     const holder = readHolder(request.internal, 'internal');
-    const link = world.tables.rows.get(holder.id)?.job.submission.internal;
+    const link = engine.session.row(holder.id)?.job.submission.internal;
     if (link?.purpose !== 'reconcile' || link.parentId !== id || link.parentToken !== token) {
       throw new InvalidInputError('internal.id', 'is not the reconcile job of this attempt');
     }
-    const asked = settleOne(world, { ...holder, worker, outcome: 'succeeded' }, 'internal', now);
+    const asked = settleOne(engine, { ...holder, worker, outcome: 'succeeded' }, 'internal');
     // A reconciler that lost its own custody may not decide any more: somebody else asks, or asked, since.
-    if (!asked.ok) return { ok: false, refused: asked.refused, job: world.lapseRow(row, now).job };
+    if (!asked.ok) return { ok: false, refused: asked.refused, job: engine.lapseRow(row).job };
   }
-  const decision = world.decide(row, command, NO_CONTEXT, now, toldOf(reason));
+  const decision = engine.decide(row, command, NO_CONTEXT, toldOf(reason));
   if (!decision.accepted) return { ok: false, refused: decision.refused, job: decision.job };
-  world.markSteps(row.job, steps);
+  engine.markSteps(row.job, steps);
   const decided = { ok: true, duplicate: false, job: decision.job } as const;
   if (request.redrive == null || request.decision !== 'failed') {
     return { ...decided, redriven: null, redriveRefused: null };
   }
-  const again = redriveRow(world, rowOf(world, id), request.redrive.deadline, null, now);
+  const again = redriveRow(engine, engine.rowOf(id), request.redrive.deadline, null);
   if ('refused' in again) return { ...decided, redriven: null, redriveRefused: again.refused };
-  world.act('redrive', now, { actor, reason: reason?.text ?? null }, linkDetail(id, again.made.job.id));
+  engine.session.addAct(
+    'redrive',
+    { actor, reason: reason?.text ?? null },
+    linkDetail(id, again.made.job.id),
+  );
   return { ...decided, redriven: again.made.job, redriveRefused: null };
 }
 
@@ -143,24 +145,27 @@ function readSteps(
   });
 }
 
-export function redrive(world: World, request: RedriveRequest): RedriveVerdict {
+export function redrive(engine: Engine, request: RedriveRequest): RedriveVerdict {
   const { id, actor, reason, version } = readOperator(request);
   const deadline = request.deadline ?? null;
   if (deadline !== null) readWhole(deadline, 'deadline', 0, limits.tickMax);
-  const now = world.now();
-  const found = world.tables.rows.get(id);
+  const found = engine.session.row(id);
   if (found === undefined) return UNKNOWN_JOB;
   if (request.dryRun === true) {
-    const { job } = lapse(found.job, now);
-    const foreseen = decideAgain(world, { ...found, job }, deadline, version, now);
+    const { job } = lapse(found.job, engine.now);
+    const foreseen = decideAgain(engine, { ...found, job }, deadline, version);
     return 'refused' in foreseen
       ? { ok: false, refused: foreseen.refused, job }
       : { ok: true, job, redriven: null };
   }
-  const row = world.lapseRow(found, now);
-  const again = redriveRow(world, row, deadline, version, now);
+  const row = engine.lapseRow(found);
+  const again = redriveRow(engine, row, deadline, version);
   if ('refused' in again) return { ok: false, refused: again.refused, job: row.job };
-  world.act('redrive', now, { actor, reason: reason?.text ?? null }, linkDetail(id, again.made.job.id));
+  engine.session.addAct(
+    'redrive',
+    { actor, reason: reason?.text ?? null },
+    linkDetail(id, again.made.job.id),
+  );
   return { ok: true, job: row.job, redriven: again.made.job };
 }
 
@@ -172,67 +177,59 @@ type Redriven = ReturnType<typeof decideRedrive>;
 
 /** Makes the new job and links the old one to it. */
 function redriveRow(
-  world: World,
+  engine: Engine,
   row: Row,
   deadline: number | null,
   version: number | null,
-  now: number,
 ): Exclude<Redriven, { submission: unknown }> | { readonly made: Row } {
   const { queue } = row.job.submission;
   if (
-    world.index.unresolved(queue) >=
-    (world.tables.queues.get(queue)?.maxUnresolved ?? Number.POSITIVE_INFINITY)
+    engine.session.unresolved(queue) >=
+    (engine.session.queue(queue)?.maxUnresolved ?? Number.POSITIVE_INFINITY)
   ) {
-    world.lapseOverdue(now, Number.MAX_SAFE_INTEGER);
+    engine.lapseOverdue(Number.MAX_SAFE_INTEGER);
   }
-  const decided = decideAgain(world, row, deadline, version, now);
+  const decided = decideAgain(engine, row, deadline, version);
   if ('refused' in decided) return decided;
-  const made = world.admit(decided.submission, row.payload);
-  world.amend(row, { redrivenTo: made.job.id });
+  const made = engine.admit(decided.submission, engine.session.payload(row.job.id));
+  engine.amend(row, { redrivenTo: made.job.id });
   return { made };
 }
 
-function decideAgain(
-  world: World,
-  row: Row,
-  deadline: number | null,
-  version: number | null,
-  now: number,
-): Redriven {
+function decideAgain(engine: Engine, row: Row, deadline: number | null, version: number | null): Redriven {
   const { queue } = row.job.submission;
   return decideRedrive(
     row.job,
     { deadline, version },
     {
-      now,
-      unresolved: world.index.unresolved(queue),
-      maxUnresolved: world.tables.queues.get(queue)?.maxUnresolved ?? null,
-      freshLineage: world.options.randomId(),
+      now: engine.now,
+      unresolved: engine.session.unresolved(queue),
+      maxUnresolved: engine.session.queue(queue)?.maxUnresolved ?? null,
+      freshLineage: engine.session.randomId(),
       redrivenTo: row.redrivenTo,
-      compensation: standingOf(world, row),
+      compensation: standingOf(engine, row),
     },
   );
 }
 
-function standingOf(world: World, row: Row): CompensationStanding {
-  const compensation = world.compensationOf(row.job);
+function standingOf(engine: Engine, row: Row): CompensationStanding {
+  const compensation = engine.compensationOf(row.job);
   if (compensation === null) return 'none';
   if (!stateIsTerminal(compensation.job.state)) return 'unresolved';
   return compensation.job.state === STATE.SUCCEEDED ? 'succeeded' : 'failed';
 }
 
-export function dismiss(world: World, request: OperatorRequest): Verdict {
+export function dismiss(engine: Engine, request: OperatorRequest): Verdict {
   const { id, actor, reason, version } = readOperator(request);
-  const now = world.now();
-  const found = world.tables.rows.get(id);
+  const found = engine.session.row(id);
   if (found === undefined) return UNKNOWN_JOB;
-  const row = world.lapseRow(found, now);
+  const row = engine.lapseRow(found);
   const { job } = row;
   if (version !== null && version !== job.version) return { ok: false, refused: 'version_mismatch', job };
   if (!stateIsTerminal(job.state)) return { ok: false, refused: 'wrong_state', job };
   if (row.dismissed !== null) return { ok: true, duplicate: true, job };
-  const dismissed = { actor, reason: reason?.text ?? null, tick: now };
-  world.amend(row, { dismissed });
-  world.act('dismiss', now, dismissed, JSON.stringify({ id }));
+  const dismissed = { actor, reason: reason?.text ?? null, tick: engine.now };
+  engine.amend(row, { dismissed });
+  engine.session.addAct('dismiss', dismissed, JSON.stringify({ id }));
   return { ok: true, duplicate: false, job };
 }

@@ -2,9 +2,8 @@
 import {
   type Asked,
   type Command,
-  canonicalJson,
   custodyOf,
-  deepCopyJson,
+  type Job,
   limits,
   type Refusal,
   STATE,
@@ -12,11 +11,11 @@ import {
 import { sha256Hex } from '../../evidence/index.ts';
 import { InvalidInputError } from '../errors.ts';
 import { readJson, readName, readRequests } from '../input.ts';
+import type { EffectPlace, EffectRow } from '../session.ts';
 import type { ApplicationState, EnqueueVerdict, Holder, StoreTransaction, Transacted } from '../store.ts';
 import { admitAll } from './admission.ts';
-import { rowOf, settleOne } from './custody.ts';
-import { type EffectRow, effectRowKey, type Row } from './tables.ts';
-import { NO_CONTEXT, type World } from './world.ts';
+import { settleOne } from './custody.ts';
+import { type Engine, NO_CONTEXT } from './engine.ts';
 
 /** Thrown to roll the transaction back with a refusal as its answer. */
 class RefusedInTransaction extends Error {
@@ -28,47 +27,48 @@ class RefusedInTransaction extends Error {
   }
 }
 
+/** What the custody check of a transaction came to, after the lapse that was due was written. */
+export type Admitted = { readonly ok: true } | Extract<Transacted<never>, { ok: false }>;
+
 /**
- * Runs `apply` for the holder. A lapse that is due is written first, in a commit of its own, so that it stands even when
- * `apply` throws.
+ * Lapses the job and says whether the holder may go on. It runs in a commit of its own, so that the lapse stands even
+ * when what `apply` does is rolled back.
  */
-export function transact<Value>(
-  world: World,
-  holder: Holder,
-  apply: (tx: StoreTransaction) => Value,
-): Transacted<Value> {
-  const lapsed = world.atomically(() => {
-    const row = world.tables.rows.get(holder.id);
-    const now = world.now();
-    return row === undefined ? null : world.lapseRow(row, now);
-  });
-  if (lapsed === null) return { ok: false, refused: 'unknown_job', job: null };
-  const custody = custodyOf(lapsed.job, holder.token);
-  if (typeof custody === 'string') return { ok: false, refused: custody, job: lapsed.job };
-  if (lapsed.job.state !== STATE.RUNNING) return { ok: false, refused: 'wrong_state', job: lapsed.job };
-  const before = deepCopyJson(world.application) as ApplicationState;
-  try {
-    const value = world.atomically(() => run(world, holder, apply));
-    return { ok: true, value, job: rowOf(world, holder.id).job };
-  } catch (error) {
-    world.application = before;
-    if (!(error instanceof RefusedInTransaction)) throw error;
-    return { ok: false, refused: error.refused, job: rowOf(world, holder.id).job };
-  }
+export function admitHolder(engine: Engine, holder: Holder): Admitted {
+  const row = engine.session.row(holder.id);
+  if (row === undefined) return { ok: false, refused: 'unknown_job', job: null };
+  const { job } = engine.lapseRow(row);
+  const custody = custodyOf(job, holder.token);
+  if (typeof custody === 'string') return { ok: false, refused: custody, job };
+  return job.state === STATE.RUNNING ? { ok: true } : { ok: false, refused: 'wrong_state', job };
 }
 
-function run<Value>(world: World, holder: Holder, apply: (tx: StoreTransaction) => Value): Value {
-  const tx = new MemoryTransaction(world, holder);
+/**
+ * Runs `apply` inside the open transaction. Throws what `apply` throws, and for a refusal of one of its calls something
+ * that `refusalOf` reads; either way the session has to roll back.
+ */
+export function run<Value>(
+  engine: Engine,
+  holder: Holder,
+  application: ApplicationState,
+  apply: (tx: StoreTransaction) => Value,
+): Value {
+  const tx = new EngineTransaction(engine, holder, application);
   try {
     const value = apply(tx);
     refusePromise(value, 'apply');
     // Also when `apply` caught it: a refused call has not happened, and the rest may have been meant to go with it.
     if (tx.refused !== null) throw new RefusedInTransaction(tx.refused);
-    world.application = tx.checkedApplication();
     return value;
   } finally {
     tx.end();
   }
+}
+
+/** The refusal a rolled back transaction is answered with; anything else that was thrown goes on. */
+export function refusalOf(error: unknown): Refusal {
+  if (error instanceof RefusedInTransaction) return error.refused;
+  throw error;
 }
 
 /** A promise would go on after the commit; its rejection is observed so that it cannot end the process as well. */
@@ -78,23 +78,23 @@ function refusePromise(value: unknown, field: string): void {
   throw new InvalidInputError(field, 'must be synchronous; await before the transaction, not inside it');
 }
 
-class MemoryTransaction implements StoreTransaction {
+class EngineTransaction implements StoreTransaction {
   readonly now: number;
   readonly application: ApplicationState;
   refused: Refusal | null = null;
-  readonly #world: World;
+  readonly #engine: Engine;
   readonly #holder: Holder;
   #over: 'open' | 'settled' | 'ended' = 'open';
 
-  constructor(world: World, holder: Holder) {
-    this.#world = world;
+  constructor(engine: Engine, holder: Holder, application: ApplicationState) {
+    this.#engine = engine;
     this.#holder = holder;
-    this.now = world.now();
-    this.application = world.application;
+    this.now = engine.now;
+    this.application = application;
   }
 
-  get job(): Row['job'] {
-    return structuredClone(rowOf(this.#world, this.#holder.id).job);
+  get job(): Job {
+    return structuredClone(this.#engine.rowOf(this.#holder.id).job);
   }
 
   commitEffect(
@@ -137,32 +137,24 @@ class MemoryTransaction implements StoreTransaction {
     readName(key, 'key', limits.effectKeyBytesMax);
     const place = this.#place(key);
     this.#decide({ type: 'finish_step', token, key, result: sha256Hex(text) }, null);
-    const stored = this.#world.tables.effects.get(place);
-    if (stored !== undefined) this.#world.tables.effects.set(place, { ...stored, done: true, result: text });
+    const stored = this.#engine.session.effect(place);
+    if (stored !== undefined) this.#engine.session.setEffect({ ...stored, done: true, result: text });
   }
 
   enqueue(requests: Parameters<StoreTransaction['enqueue']>[0]): readonly EnqueueVerdict[] {
     this.#assertOpen();
     const asked: readonly Asked[] = readRequests(requests);
-    return structuredClone(admitAll(this.#world, asked, this.now));
+    return structuredClone(admitAll(this.#engine, asked));
   }
 
-  settle(settlement: Parameters<StoreTransaction['settle']>[0]): Row['job'] {
+  settle(settlement: Parameters<StoreTransaction['settle']>[0]): Job {
     this.#assertOpen();
     const { id, token } = this.#holder;
-    const worker = rowOf(this.#world, id).job.lease?.worker ?? '';
-    const verdict = settleOne(this.#world, { ...settlement, id, token, worker }, 'settlement', this.now);
+    const worker = this.#engine.rowOf(id).job.lease?.worker ?? '';
+    const verdict = settleOne(this.#engine, { ...settlement, id, token, worker }, 'settlement');
     if (!verdict.ok) throw this.#refuse(verdict.refused);
     this.#over = 'settled';
     return structuredClone(verdict.job);
-  }
-
-  /** The program's state as it may be kept: JSON, and sharing nothing with what `apply` put in. */
-  checkedApplication(): ApplicationState {
-    const bounds = { maxDepth: limits.payloadDepthMax, maxBytes: Number.MAX_SAFE_INTEGER };
-    const canonical = canonicalJson(this.application, bounds);
-    if (canonical.ok) return deepCopyJson(this.application) as ApplicationState;
-    throw new InvalidInputError('application', `${canonical.problem} at ${canonical.path}`);
   }
 
   end(): void {
@@ -175,9 +167,9 @@ class MemoryTransaction implements StoreTransaction {
       throw new InvalidInputError('tx', 'settling comes last: nothing may follow it');
   }
 
-  #place(key: string): string {
-    const { job } = rowOf(this.#world, this.#holder.id);
-    return effectRowKey(job.submission.lineage, job.occurrence, key);
+  #place(key: string): EffectPlace {
+    const { job } = this.#engine.rowOf(this.#holder.id);
+    return { lineage: job.submission.lineage, occurrence: job.occurrence, key };
   }
 
   /** The mark a key stands for. Commits and steps never share one: the kind of effect is part of its descriptor. */
@@ -193,13 +185,13 @@ class MemoryTransaction implements StoreTransaction {
     this.#assertOpen();
     readName(key, 'key', limits.effectKeyBytesMax);
     const digest = sha256Hex(`${type}:${readJson(descriptor ?? null, 'descriptor')}`);
-    const stored = this.#world.tables.effects.get(this.#place(key)) ?? null;
+    const stored = this.#engine.session.effect(this.#place(key)) ?? null;
     return { asked: { token: this.#holder.token, key, descriptor: digest }, type, stored };
   }
 
   #decide(command: Command, effect: { readonly descriptor: string } | null): boolean {
-    const row = rowOf(this.#world, this.#holder.id);
-    const decision = this.#world.decide(row, command, { ...NO_CONTEXT, effect }, this.now);
+    const row = this.#engine.rowOf(this.#holder.id);
+    const decision = this.#engine.decide(row, command, { ...NO_CONTEXT, effect });
     if (!decision.accepted) throw this.#refuse(decision.refused);
     return decision.duplicate;
   }
@@ -216,12 +208,10 @@ class MemoryTransaction implements StoreTransaction {
     },
     state: Pick<EffectRow, 'done' | 'result'>,
   ): void {
-    const { job } = rowOf(this.#world, this.#holder.id);
+    const { job } = this.#engine.rowOf(this.#holder.id);
     const { key, descriptor } = mark.asked;
-    this.#world.tables.effects.set(this.#place(key), {
-      lineage: job.submission.lineage,
-      occurrence: job.occurrence,
-      key,
+    this.#engine.session.setEffect({
+      ...this.#place(key),
       type: mark.type,
       descriptor,
       jobId: job.id,
