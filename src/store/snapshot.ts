@@ -134,7 +134,7 @@ function rowFields(reader: PlainReader): SnapshotJob {
       .map((item, index) => textOf(reader, item, `texts[${index}]`, limits.resultBytesMax)),
     claimRequestId: reader.nameOrNull('claimRequestId', limits.requestIdBytesMax),
     reportDigest: reader.take('reportDigest') === null ? null : reader.digest('reportDigest'),
-    redrivenTo: reader.wholeOrNull('redrivenTo', 1, limits.idMax),
+    redrivenTo: wholeOrNull(reader, 'redrivenTo', 1, limits.idMax),
     dismissed: reader.recordOrNull('dismissed', notedFields),
     testimony: reader.records('testimony', limits.testimonyPerJobMax, testimonyFields),
   };
@@ -164,7 +164,7 @@ function notedFields(reader: PlainReader): Noted {
 function queueFields(reader: PlainReader): SnapshotQueue {
   return {
     queue: reader.name('queue', limits.queueBytesMax),
-    maxUnresolved: reader.wholeOrNull('maxUnresolved', 0, limits.maxUnresolvedMax),
+    maxUnresolved: wholeOrNull(reader, 'maxUnresolved', 0, limits.maxUnresolvedMax),
     paused: reader.recordOrNull('paused', notedFields),
   };
 }
@@ -218,6 +218,10 @@ function application(reader: PlainReader): ApplicationState {
   if (!canonical.ok) return reader.refuse('application', `${canonical.problem} at ${canonical.path}`);
   if (!canonical.text.startsWith('{')) return reader.refuse('application', 'must be a plain object');
   return deepCopyJson(value) as ApplicationState;
+}
+
+function wholeOrNull(reader: PlainReader, field: string, min: number, max: number): number | null {
+  return reader.take(field) === null ? null : reader.whole(field, min, max);
 }
 
 function text(reader: PlainReader, field: string, bytesMax: number): string {
