@@ -98,6 +98,10 @@ export function readBatch<Member>(members: readonly Member[], field: string): re
 export function readClaim(request: ClaimRequest, field = 'claim'): ClaimRequest {
   readFields(request, field);
   const definitions = readList(request.definitions, `${field}.definitions`, limits.definitionsMax);
+  const kinds = new Set(definitions.map((definition) => readFields(definition, `${field}.definitions`).kind));
+  if (kinds.size < definitions.length) {
+    throw new InvalidInputError(`${field}.definitions`, 'must hold each kind once, at its newest revision');
+  }
   const queues =
     request.queues == null ? null : readList(request.queues, `${field}.queues`, limits.definitionsMax);
   return {

@@ -6,7 +6,6 @@ import {
   consequencesOf,
   type Decision,
   decide,
-  everRan,
   type Fact,
   initialJob,
   internalKey,
@@ -119,14 +118,6 @@ export class Engine {
 
   isPaused(queue: string): boolean {
     return (this.session.queue(queue)?.paused ?? null) !== null;
-  }
-
-  /** The compensation of a job's last attempt, if one was ever enqueued. */
-  compensationOf(job: Job): Row | null {
-    if (!everRan(job)) return null;
-    const key = internalKey({ purpose: 'compensate', parentId: job.id, parentToken: job.token });
-    const id = this.session.key(key)?.jobId;
-    return id === undefined ? null : (this.session.row(id) ?? null);
   }
 
   /** What a decision to retry says of open steps becomes their mark: done with its result, or never begun. */

@@ -34,6 +34,7 @@ import type {
 } from '../store.ts';
 import { settleOne, verdictOf } from './custody.ts';
 import { type Engine, NO_CONTEXT } from './engine.ts';
+import { compensationOf } from './views.ts';
 
 const UNKNOWN_JOB = { ok: false, refused: 'unknown_job', job: null } as const;
 
@@ -213,7 +214,7 @@ function decideAgain(engine: Engine, row: Row, deadline: number | null, version:
 }
 
 function standingOf(engine: Engine, row: Row): CompensationStanding {
-  const compensation = engine.compensationOf(row.job);
+  const compensation = compensationOf(engine.session, row.job);
   if (compensation === null) return 'none';
   if (!stateIsTerminal(compensation.job.state)) return 'unresolved';
   return compensation.job.state === STATE.SUCCEEDED ? 'succeeded' : 'failed';

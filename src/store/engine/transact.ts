@@ -50,7 +50,7 @@ export function admitHolder(engine: Engine, holder: Holder): Admitted {
 export function run<Value>(
   engine: Engine,
   holder: Holder,
-  application: ApplicationState,
+  application: () => ApplicationState,
   apply: (tx: StoreTransaction) => Value,
 ): Value {
   const tx = new EngineTransaction(engine, holder, application);
@@ -80,17 +80,21 @@ function refusePromise(value: unknown, field: string): void {
 
 class EngineTransaction implements StoreTransaction {
   readonly now: number;
-  readonly application: ApplicationState;
   refused: Refusal | null = null;
   readonly #engine: Engine;
+  readonly #application: () => ApplicationState;
   readonly #holder: Holder;
   #over: 'open' | 'settled' | 'ended' = 'open';
 
-  constructor(engine: Engine, holder: Holder, application: ApplicationState) {
+  constructor(engine: Engine, holder: Holder, application: () => ApplicationState) {
     this.#engine = engine;
     this.#holder = holder;
     this.now = engine.now;
-    this.application = application;
+    this.#application = application;
+  }
+
+  get application(): ApplicationState {
+    return this.#application();
   }
 
   get job(): Job {

@@ -2,6 +2,7 @@
 import { canonicalJson, type DefinitionStanding, deepCopyJson, limits } from '../../core/index.ts';
 import { enqueue, withheld } from '../engine/admission.ts';
 import * as custody from '../engine/custody.ts';
+import { detach } from '../engine/detach.ts';
 import type { Engine } from '../engine/engine.ts';
 import * as operate from '../engine/operate.ts';
 import * as acts from '../engine/store-acts.ts';
@@ -114,9 +115,9 @@ export class MemoryStore implements Store {
     const { id } = read;
     try {
       const answer = this.#world.atomically((engine) => {
-        const value = run(engine, read, this.#world.application, apply);
+        const value = run(engine, read, () => this.#world.application, apply);
         this.#world.application = checkedApplication(this.#world.application);
-        return { ok: true, value, job: structuredClone(engine.rowOf(id).job) } as const;
+        return { ok: true, value, job: detach(engine.rowOf(id).job) } as const;
       });
       this.#world.wake();
       return answer;
@@ -176,7 +177,7 @@ export class MemoryStore implements Store {
   }
 
   async getByKey(key: string): Promise<{ readonly id: number; readonly view: JobView | null } | null> {
-    return this.#read(() => reads.getByKey(this.#world, key));
+    return this.#read((now) => reads.getByKey(this.#world, key, now));
   }
 
   async find(query: FindQuery): Promise<Found> {
@@ -208,7 +209,7 @@ export class MemoryStore implements Store {
   }
 
   async acts(): Promise<readonly Act[]> {
-    return this.#read(() => structuredClone([...this.#world.tables.acts.values()]));
+    return this.#read(() => detach([...this.#world.tables.acts.values()]));
   }
 
   subscribe(wake: Wake): () => void {
@@ -258,7 +259,7 @@ export class MemoryStore implements Store {
   #answer<Value>(work: () => Value): Value {
     const value = work();
     this.#world.wake();
-    return structuredClone(value);
+    return detach(value);
   }
 
   /** The clock as reads see it; a read commits nothing, so it follows no clock back. */

@@ -1,22 +1,18 @@
 /** Reads of the memory store: they lapse nothing and share nothing with the store. */
 import {
   type Context,
-  compensationIsRequired,
-  everRan,
-  internalKey,
   type Job,
   laneOf,
   lapse,
   limits,
-  needsYou,
-  STATE,
   type State,
   stateIsTerminal,
 } from '../../core/index.ts';
+import { detach } from '../engine/detach.ts';
 import { NO_CONTEXT } from '../engine/engine.ts';
+import { contradictionsOf, isOver, matches, needsYouOf, type ViewSource, viewOf } from '../engine/views.ts';
 import { explainJob } from '../explain.ts';
 import { readFields, readWhole } from '../input.ts';
-import type { Row } from '../session.ts';
 import type {
   ClaimRequest,
   Counts,
@@ -26,101 +22,55 @@ import type {
   JobEvidence,
   JobView,
   LaneView,
-  NeedsYou,
   QueueView,
-  Testimony,
   WorkerView,
 } from '../store.ts';
 
 import type { World } from './world.ts';
 
-export function viewOf(world: World, row: Row): JobView {
-  const { job, redrivenTo, dismissed } = row;
-  const testimony = testimonyOf(world, job.id);
-  return structuredClone({
-    job,
-    payload: payloadOf(world, job.id),
-    report: row.reportDigest === null ? null : (row.texts[row.reportDigest] ?? null),
-    redrivenTo,
-    dismissed,
-    testimony,
-    contradictions: contradictionsOf(world, row),
-    needsYou: needsYouOf(world, row),
-  });
-}
-
-function testimonyOf(world: World, id: number): readonly Testimony[] {
-  return world.tables.testimony.get(id) ?? [];
-}
-
-function payloadOf(world: World, id: number): string {
-  return world.tables.payloads.get(id) ?? '';
-}
-
-/** The compensation of a job's last attempt, if one was ever enqueued. */
-export function compensationOf(world: World, job: Job): Row | null {
-  const key = internalKey({ purpose: 'compensate', parentId: job.id, parentToken: job.token });
-  const id = everRan(job) ? world.tables.keys.get(key)?.jobId : undefined;
-  return id === undefined ? null : (world.tables.rows.get(id) ?? null);
-}
-
-/** Definite reports that say otherwise than what the job ended as. */
-function contradictionsOf(world: World, row: Row): number {
-  if (!stateIsTerminal(row.job.state)) return 0;
-  const succeeded = row.job.state === STATE.SUCCEEDED;
-  return testimonyOf(world, row.job.id).filter(
-    ({ outcome }) => (outcome === 'succeeded' && !succeeded) || (outcome === 'permanent' && succeeded),
-  ).length;
-}
-
-function needsYouOf(world: World, row: Row): NeedsYou | null {
-  if (row.dismissed !== null) return null;
-  const own = needsYou(row.job);
-  if (own !== null) return own;
-  if (contradictionsOf(world, row) > 0) return 'contradiction';
-  const required = compensationIsRequired(everRan(row.job), row.job.state);
-  const compensation = required ? compensationOf(world, row.job) : null;
-  if (compensation === null || !stateIsTerminal(compensation.job.state)) return null;
-  return compensation.job.state === STATE.SUCCEEDED ? null : 'compensation_failed';
+/** The store's tables as views read them. */
+export function sourceOf(world: World): ViewSource {
+  const { rows, payloads, keys, testimony } = world.tables;
+  return {
+    row: (id) => rows.get(id),
+    payload: (id) => payloads.get(id) ?? '',
+    key: (key) => keys.get(key),
+    testimony: (id) => testimony.get(id) ?? [],
+    text: (row, digest) => row.texts[digest] ?? null,
+  };
 }
 
 export function get(world: World, id: number): JobView | null {
   const row = world.tables.rows.get(id);
-  return row === undefined ? null : viewOf(world, row);
+  return row === undefined ? null : detach(viewOf(sourceOf(world), row));
 }
 
-export function getByKey(world: World, key: string): { id: number; view: JobView | null } | null {
+export function getByKey(
+  world: World,
+  key: string,
+  now: number,
+): { id: number; view: JobView | null } | null {
   const held = world.tables.keys.get(key);
-  return held === undefined ? null : { id: held.jobId, view: get(world, held.jobId) };
+  const view = held === undefined ? null : get(world, held.jobId);
+  return held === undefined || isOver(held, view, now) ? null : { id: held.jobId, view };
 }
 
 export function find(world: World, query: FindQuery): Found {
   readFields(query, 'query');
   const limit = readWhole(query.limit ?? limits.findPageDefault, 'limit', 1, limits.findPageMax);
   const afterId = readWhole(query.afterId ?? 0, 'afterId', 0, limits.idMax);
+  const source = sourceOf(world);
   const jobs: JobView[] = [];
   for (const row of [...world.tables.rows.values()].sort((a, b) => a.job.id - b.job.id)) {
-    if (row.job.id <= afterId || !matches(world, row, query)) continue;
-    if (jobs.length === limit) return { jobs, nextAfterId: jobs.at(-1)?.job.id ?? null };
-    jobs.push(viewOf(world, row));
+    if (row.job.id <= afterId || !matches(source, row, query)) continue;
+    if (jobs.length === limit) return detach({ jobs, nextAfterId: jobs.at(-1)?.job.id ?? null });
+    jobs.push(viewOf(source, row));
   }
-  return { jobs, nextAfterId: null };
-}
-
-function matches(world: World, row: Row, query: FindQuery): boolean {
-  const { state, submission } = row.job;
-  return (
-    (query.states?.includes(state) ?? true) &&
-    (query.kinds?.includes(submission.kind) ?? true) &&
-    (query.queues?.includes(submission.queue) ?? true) &&
-    (query.orderingKey == null || query.orderingKey === submission.orderingKey) &&
-    (query.lineage == null || query.lineage === submission.lineage) &&
-    (query.internal === true || submission.internal === null) &&
-    (query.needsYou !== true || needsYouOf(world, row) !== null)
-  );
+  return detach({ jobs, nextAfterId: null });
 }
 
 export function counts(world: World, now: number): Counts {
+  const source = sourceOf(world);
   const states: Record<number, number> = {};
   let needs = 0;
   let contradictions = 0;
@@ -128,8 +78,8 @@ export function counts(world: World, now: number): Counts {
   const alive = workers(world, now).filter((worker) => worker.alive);
   for (const row of world.tables.rows.values()) {
     states[row.job.state] = (states[row.job.state] ?? 0) + 1;
-    if (needsYouOf(world, row) !== null) needs += 1;
-    contradictions += contradictionsOf(world, row);
+    if (needsYouOf(source, row) !== null) needs += 1;
+    contradictions += contradictionsOf(source, row);
     const { kind, revision } = row.job.submission;
     const taken = alive.some((worker) =>
       worker.definitions.some((one) => one.kind === kind && one.revision >= revision),
@@ -153,7 +103,7 @@ export function queues(world: World): readonly QueueView[] {
   }
   return [...views].sort(byName).map(([queue, { states }]) => {
     const row = world.tables.queues.get(queue);
-    return structuredClone({
+    return detach({
       queue,
       maxUnresolved: row?.maxUnresolved ?? null,
       paused: row?.paused ?? null,
@@ -195,7 +145,7 @@ export function workers(world: World, now: number): readonly WorkerView[] {
     if (job.lease !== null) leases.set(job.lease.worker, (leases.get(job.lease.worker) ?? 0) + 1);
   }
   return [...world.tables.workers.values()].map(({ worker, seenAt, definitions }) =>
-    structuredClone({
+    detach({
       worker,
       seenAt,
       alive: now - seenAt <= limits.workerAliveMs,
@@ -209,8 +159,9 @@ export function evidence(world: World, id: number): JobEvidence | null {
   const row = world.tables.rows.get(id);
   if (row === undefined) return null;
   const { job, chain, texts } = row;
-  const testimony = testimonyOf(world, id);
-  return structuredClone({ job, payload: payloadOf(world, id), chain, texts, testimony });
+  const source = sourceOf(world);
+  const testimony = source.testimony(id);
+  return detach({ job, payload: source.payload(id), chain, texts, testimony });
 }
 
 export function explain(
