@@ -5,7 +5,7 @@ import { limits } from './limits.ts';
 import type { AdmissionRefusal } from './refusal.ts';
 import { type Asked, INTERNAL_KEY_PREFIX } from './request.ts';
 import { scheduleCatchUpNextRun } from './schedule.ts';
-import { addTicks } from './ticks.ts';
+import { addTicks, isTick } from './ticks.ts';
 
 /** SHA-256 of the text's UTF-8 bytes as lower-case hex: given as an argument, since core imports nothing. */
 export type Sha256 = (text: string) => string;
@@ -55,6 +55,7 @@ export function admit(asked: Asked, context: AdmissionContext): Admission {
       return { outcome: 'refused', refused: 'conflict', jobId: holder.jobId };
     return { outcome: 'duplicate', jobId: holder.jobId, ignored: ignoredOptions(asked, holder.submission) };
   }
+  if (!isTick(context.now)) return { outcome: 'overflow', field: 'now' };
   const startAt = asked.startAt ?? addTicks(context.now, asked.delayMs);
   if (startAt === 'tick_overflow') return { outcome: 'overflow', field: 'delayMs' };
   if (recurrenceOverflows(asked, startAt)) return { outcome: 'overflow', field: 'recurrence' };

@@ -1,7 +1,7 @@
 /** What must happen elsewhere in the same commit when a job moves: internal jobs to enqueue or to cancel. */
 import { compensationIsRequired } from './cancellation.ts';
 import { everRan, type Job } from './job.ts';
-import { STATE } from './states.ts';
+import { STATE, stateAwaitsWorker } from './states.ts';
 import { addTicks } from './ticks.ts';
 
 /** Ask the reconciler about the attempt of `token`, at the earliest at `startAt`. */
@@ -61,5 +61,5 @@ export function needsYou(
   if (job.outcomeUnknown) return 'outcome_unknown';
   const required = compensationIsRequired(everRan(job), job.state) && job.submission.internal === null;
   if (required && !job.submission.compensates) return 'compensation_required';
-  return job.endedAt === null && job.cause === 'upgrade_refused' ? 'stranded' : null;
+  return stateAwaitsWorker(job.state) && job.cause === 'upgrade_refused' ? 'stranded' : null;
 }

@@ -306,8 +306,8 @@ function refuseSettlement(
 ): Refused {
   const job = lapsed.job;
   const late = refused === 'stale_token' || refused === 'lease_lost' || refused === 'already_settled';
-  if (!late || command.token === 0 || command.token > job.token)
-    return refuse(refused, lapsed, before, now, false);
+  const wasGranted = isTick(command.token) && command.token > 0 && command.token <= job.token;
+  if (!late || !wasGranted) return refuse(refused, lapsed, before, now, false);
   if (job.state !== STATE.UNCERTAIN || command.token !== job.token) {
     return refuse(refused, lapsed, before, now, true);
   }

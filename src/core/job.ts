@@ -192,6 +192,11 @@ export function everRan(job: Job): boolean {
   return job.runs > 0;
 }
 
+/** Whether the job requires an effect that is not committed, and so cannot have succeeded. */
+export function lacksRequiredEffect(job: Job): boolean {
+  return job.submission.requiresEffect !== null && !job.requiredEffectCommitted;
+}
+
 /** Whether a step that must not run twice was begun and never reported done. */
 export function hasUnsafeOpenStep(job: Job): boolean {
   return job.openSteps.some((step) => !step.idempotent);

@@ -4,6 +4,7 @@ import type { Cause, Job } from './job.ts';
 import { leaseIsExpired } from './lease.ts';
 import { retryShouldDeadLetter } from './retry.ts';
 import { STATE, stateIsTerminal } from './states.ts';
+import { isTick } from './ticks.ts';
 import { type Landing, land, landWaiting } from './transition.ts';
 
 /** A job after time was looked at, and what has to be recorded of that. */
@@ -22,7 +23,8 @@ const RELATIVE_STARTS: ReadonlySet<Cause | null> = new Set<Cause>([
 /**
  * The job as it is at `now`: lapsed if its deadline or its lease is reached, equality included. UNCERTAIN and terminal
  * jobs never lapse. When the clock was followed back behind the job's last tick, that is recorded first, and what was
- * reckoned from the wrong reading (a lease, the start of a retry) is cut to its length from `now`.
+ * reckoned from the wrong reading (a lease, the start of a retry) is cut to its length from `now`. A `now` that is no tick
+ * tells nothing, and nothing lapses.
  *
  * @example
  * ```ts
@@ -30,7 +32,7 @@ const RELATIVE_STARTS: ReadonlySet<Cause | null> = new Set<Cause>([
  * ```
  */
 export function lapse(job: Job, now: number): Lapse {
-  if (stateIsTerminal(job.state)) return { job, facts: [] };
+  if (stateIsTerminal(job.state) || !isTick(now)) return { job, facts: [] };
   const facts: (LapsedFact | ClockCorrectedFact)[] = [];
   let current = job;
   if (now < current.tick) {

@@ -1,7 +1,7 @@
 /** How a job leaves UNCERTAIN: by a recorded decision about one attempt, and by nothing else. */
 import type { ReconcileCommand, SettleCommand } from './commands.ts';
 import type { Decided, ReconciledFact, StepVerdict } from './facts.ts';
-import { hasUnsafeOpenStep, type Job } from './job.ts';
+import { hasUnsafeOpenStep, type Job, lacksRequiredEffect } from './job.ts';
 import type { Refusal } from './refusal.ts';
 import { STATE, type State, stateIsTerminal } from './states.ts';
 import { isPastDeadline, type Landing, land, landSucceeded, landWaiting } from './transition.ts';
@@ -19,7 +19,9 @@ export function reconcile(job: Job, command: ReconcileCommand, now: number): Rec
   if (command.version !== null && command.version !== job.version) return 'version_mismatch';
   if (stateIsTerminal(job.state)) return 'terminal';
   if (job.state !== STATE.UNCERTAIN) return 'wrong_state';
-  const decided = command.decision === 'retry' ? withVerdicts(job, command.steps) : job;
+  if (command.decision === 'retry' && isPastDeadline(job, now)) return 'deadline_passed';
+  if (command.decision === 'succeeded' && lacksRequiredEffect(job)) return 'effect_not_committed';
+  const decided = withVerdicts(job, command.steps);
   if (decided === null) return 'effect_conflict';
   const landing = landingOf(decided, command, now);
   if (typeof landing === 'string') return landing;
@@ -68,12 +70,8 @@ export function reconcileByLateReport(job: Job, command: SettleCommand, now: num
 
 function landingOf(job: Job, command: ReconcileCommand, now: number): Landing | Refusal {
   const cause = command.by === 'late_report' ? 'late_report' : 'reconciled';
-  if (command.decision === 'succeeded') {
-    const missing = job.submission.requiresEffect !== null && !job.requiredEffectCommitted;
-    return missing ? 'effect_not_committed' : landSucceeded(job, cause, now);
-  }
+  if (command.decision === 'succeeded') return landSucceeded(job, cause, now);
   if (command.decision === 'failed') return { to: STATE.PERMANENT_FAILURE, cause, startAt: null };
-  if (isPastDeadline(job, now)) return 'deadline_passed';
   if (hasUnsafeOpenStep(job)) return 'step_open';
   const { maxAttempts, maxDeliveries } = job.submission;
   const decided: State = uncertainReconcile(DECISION.RETRY, job.idempotent, job.attempt, maxAttempts);

@@ -3,6 +3,7 @@ import type { AdmissionContext } from './admission.ts';
 import type { Job, Submission } from './job.ts';
 import type { AdmissionRefusal, Refusal } from './refusal.ts';
 import { STATE, stateIsTerminal } from './states.ts';
+import { isTick } from './ticks.ts';
 
 /** How far the compensation of the old job is. */
 export type CompensationStanding = 'none' | 'unresolved' | 'succeeded' | 'failed';
@@ -37,8 +38,9 @@ export function decideRedrive(
   if (!endedBadly || job.submission.internal !== null) return { refused: 'wrong_state' };
   // A compensation under way is undoing what the new job would do: nobody knows yet which lineage is right.
   if (context.compensation === 'unresolved') return { refused: 'wrong_state' };
-  if (context.redrivenTo !== null) return { refused: 'already_redriven' };
   if (command.deadline !== null && command.deadline <= context.now) return { refused: 'deadline_passed' };
+  if (context.redrivenTo !== null) return { refused: 'already_redriven' };
+  if (!isTick(context.now) || !isTick(command.deadline ?? 0)) return { refused: 'tick_overflow' };
   if (context.maxUnresolved !== null && context.unresolved >= context.maxUnresolved) {
     return { refused: 'capacity_exceeded' };
   }

@@ -1,7 +1,7 @@
 /** What an accepted report of an attempt does to its job; a report that may not settle is refused before it comes here. */
 import type { SettleCommand } from './commands.ts';
 import type { RetryDecidedFact, SettledFact } from './facts.ts';
-import { hasUnsafeOpenStep, type Job, type Lease } from './job.ts';
+import { hasUnsafeOpenStep, type Job, type Lease, lacksRequiredEffect } from './job.ts';
 import { limits } from './limits.ts';
 import type { Refusal } from './refusal.ts';
 import { OUTCOME, retryBackoffTicks, retryNextStateAfterOutcome } from './retry.ts';
@@ -27,6 +27,7 @@ export interface Settled {
 export function settle(job: Job, lease: Lease, command: SettleCommand, now: number): Settled | Refusal {
   const landing = landingOf(job, command, now);
   if (typeof landing === 'string') return landing;
+  if (!isWithinBounds(command)) return 'tick_overflow';
   if (landing.to !== STATE.UNCERTAIN) return record(job, lease, command, now, landing);
   const start = retryStart(job, command, now);
   if (start === 'tick_overflow') return start;
@@ -63,10 +64,8 @@ function landingOf(job: Job, command: SettleCommand, now: number): Landing | Ref
   if (command.outcome === 'interrupted') return landWaiting(job, STATE.PENDING, 'interrupted', now);
   if (job.state !== STATE.RUNNING) return 'wrong_state';
   switch (command.outcome) {
-    case 'succeeded': {
-      const missing = job.submission.requiresEffect !== null && !job.requiredEffectCommitted;
-      return missing ? 'effect_not_committed' : landSucceeded(job, 'reported', now);
-    }
+    case 'succeeded':
+      return lacksRequiredEffect(job) ? 'effect_not_committed' : landSucceeded(job, 'reported', now);
     case 'retryable':
       return landRetryable(job, command, now);
     case 'permanent':
@@ -97,9 +96,14 @@ function landRetryable(job: Job, command: SettleCommand, now: number): Landing |
 function retryStart(job: Job, command: SettleCommand, now: number): number | 'tick_overflow' {
   const { backoffBaseMs, backoffMaxMs } = job.submission;
   const delayMs = command.delayMs ?? retryBackoffTicks(job.attempt - 1, backoffBaseMs, backoffMaxMs);
-  if (!isTick(delayMs) || delayMs > limits.backoffMsMax) return 'tick_overflow';
-  if (!isTick(command.jitterMs) || command.jitterMs > limits.jitterMsMax) return 'tick_overflow';
-  return addTicks(now, delayMs + command.jitterMs);
+  return delayMs === 'tick_overflow' ? delayMs : addTicks(now, delayMs + command.jitterMs);
+}
+
+/** Every number of a report is recorded, also where its outcome has no use for it, so none may be out of its bound. */
+function isWithinBounds({ delayMs, jitterMs, until }: SettleCommand): boolean {
+  const delayIsGood = delayMs === null || (isTick(delayMs) && delayMs <= limits.backoffMsMax);
+  const jitterIsGood = isTick(jitterMs) && jitterMs <= limits.jitterMsMax;
+  return delayIsGood && jitterIsGood && (until === null || isTick(until));
 }
 
 /** An uncertain attempt runs again only where a retry is permitted and would start before the deadline. */

@@ -55,7 +55,8 @@ export function landSucceeded(job: Job, cause: Cause, now: number): Landing | 't
   if (scheduleRecurrenceIsExhausted(job.occurrence + 1, recurrence.maxOccurrences)) return done;
   const next = scheduleCatchUpNextRun(now, job.slotAt, recurrence.intervalMs, recurrence.maxCatchUp);
   if (next === 'tick_overflow') return next;
-  if (isPastDeadline(job, next)) return done;
+  // A slot that was missed may lie before the deadline, and the success be decided after it.
+  if (isPastDeadline(job, Math.max(next, now))) return done;
   return { to: STATE.SCHEDULED, cause: 'recurrence', startAt: next };
 }
 

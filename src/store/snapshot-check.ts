@@ -1,6 +1,14 @@
 /** Whether a snapshot agrees with itself: every job replays to its stored state, and no row contradicts another. */
-import { type Fact, internalKey, type Job, laneHeads, laneOf, stateIsTerminal } from '../core/index.ts';
+import {
+  type Fact,
+  internalKey,
+  type Job,
+  laneOf,
+  stateAwaitsWorker,
+  stateIsTerminal,
+} from '../core/index.ts';
 import { type Chain, decodeEntry, factsOf, sha256Hex, unpackLedger, verifyJob } from '../evidence/index.ts';
+import { textDigestsOf } from './engine/texts.ts';
 import { SnapshotRefusedError } from './errors.ts';
 import { readSnapshot, type Snapshot, type SnapshotEffect, type SnapshotJob } from './snapshot.ts';
 
@@ -43,6 +51,7 @@ function proveJob(row: SnapshotJob, path: string): ProvenJob {
   const fault = verified.faults[0];
   if (fault !== undefined) refuse(path, `its evidence does not verify: ${fault.code}, ${fault.detail}`);
   const digests = new Set(row.texts.map(sha256Hex));
+  checkTexts(digests, new Set(factsOf(chain).flatMap(textDigestsOf)), path);
   if (row.reportDigest !== null && !digests.has(row.reportDigest)) {
     refuse(`${path}.reportDigest`, 'must be the digest of one of texts');
   }
@@ -58,6 +67,18 @@ function proveJob(row: SnapshotJob, path: string): ProvenJob {
     if (one.digest !== sha256Hex(one.report)) refuse(`${field}.digest`, 'must be the digest of its report');
   });
   return { ...row, chain };
+}
+
+/** Texts are those the ledger states digests of, none missing and none beside them. */
+function checkTexts(given: ReadonlySet<string>, stated: ReadonlySet<string>, path: string): void {
+  for (const digest of stated) {
+    if (!given.has(digest))
+      refuse(`${path}.texts`, `must hold the text with digest ${digest}, which the ledger states`);
+  }
+  for (const digest of given) {
+    if (!stated.has(digest))
+      refuse(`${path}.texts`, `must not hold a text whose digest ${digest} no entry states`);
+  }
 }
 
 function readChain(row: SnapshotJob, path: string): Chain {
@@ -132,15 +153,17 @@ function effectName({ lineage, occurrence, key }: SnapshotEffect): string {
   return JSON.stringify([lineage, occurrence, key]);
 }
 
-/** Only the head of a lane can ever have been claimed. */
+/** One job of a lane at a time is leased, running or uncertain: which one, admission and commit order decided. */
 function checkLanes(snapshot: Snapshot): void {
-  const unresolved = snapshot.jobs.map(({ job }) => job).filter((job) => !stateIsTerminal(job.state));
-  const heads = laneHeads(unresolved);
+  const busy = new Map<string, number>();
   snapshot.jobs.forEach(({ job }, index) => {
-    const waits = laneOf(job.submission.queue, job.submission.orderingKey) !== null && !heads.has(job.id);
-    if (waits && !stateIsTerminal(job.state) && job.token !== 0) {
-      refuse(`snapshot.jobs[${index}].job.token`, 'must be 0: an older job of its lane is unresolved');
+    const lane = laneOf(job.submission.queue, job.submission.orderingKey);
+    if (lane === null || stateIsTerminal(job.state) || stateAwaitsWorker(job.state)) return;
+    const other = busy.get(lane);
+    if (other !== undefined) {
+      refuse(`snapshot.jobs[${index}].job.state`, `must wait: job ${other} is in progress in its lane`);
     }
+    busy.set(lane, job.id);
   });
 }
 

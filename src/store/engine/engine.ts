@@ -19,6 +19,7 @@ import {
 import { appendFacts, newChain, sha256Hex } from '../../evidence/index.ts';
 import type { Told } from '../input.ts';
 import type { Reported, Row, Session } from '../session.ts';
+import { textDigestsOf } from './texts.ts';
 
 /** Facts a store asserts when nothing of them applies to a command. */
 export const NO_CONTEXT: Context = { laneHead: false, queuePaused: false, claimer: null, effect: null };
@@ -51,7 +52,8 @@ export class Engine {
   lapseOverdue(limit: number): number[] {
     const ids: number[] = [];
     for (let row = this.session.nextOverdue(); row !== null && ids.length < limit; ) {
-      this.lapseRow(row);
+      // What was selected as overdue must lapse: a disagreement would select it again, for ever.
+      if (this.lapseRow(row) === row) throw new Error(`job ${row.job.id} was selected as overdue and is not`);
       ids.push(row.job.id);
       row = this.session.nextOverdue();
     }
@@ -64,7 +66,7 @@ export class Engine {
       ...before,
       job,
       chain: facts.length === 0 ? before.chain : appendFacts(before.chain, facts),
-      texts: told.length === 0 ? before.texts : withTexts(before.texts, told),
+      texts: withTexts(before.texts, told, facts),
       claimRequestId: job.lease === null ? null : before.claimRequestId,
     };
     this.session.write(before, row);
@@ -156,6 +158,9 @@ export class Engine {
   }
 }
 
-function withTexts(texts: Row['texts'], told: readonly Told[]): Row['texts'] {
-  return { ...texts, ...Object.fromEntries(told.map(({ digest, text }) => [digest, text])) };
+/** Texts whose digest the facts state; a report that changed nothing leaves none behind. */
+function withTexts(texts: Row['texts'], told: readonly Told[], facts: readonly Fact[]): Row['texts'] {
+  const stated = told.filter(({ digest }) => facts.some((fact) => textDigestsOf(fact).includes(digest)));
+  if (stated.length === 0) return texts;
+  return { ...texts, ...Object.fromEntries(stated.map(({ digest, text }) => [digest, text])) };
 }

@@ -44,10 +44,10 @@ export function isPrunable(source: ViewSource, row: Row, pruning: Pruning, now: 
   const ageMs = pruning.ages.get(state) ?? null;
   if (endedAt === null || ageMs === null || now - endedAt < ageMs) return false;
   if (submission.internal !== null) return source.row(submission.internal.parentId) === undefined;
-  if (pruning.undismissed) return true;
   const failed = state === STATE.PERMANENT_FAILURE || state === STATE.DEAD_LETTERED;
-  if (failed && row.dismissed === null) return false;
-  if (needsYouOf(source, row) !== null) return false;
+  if (failed && row.dismissed === null && !pruning.undismissed) return false;
+  if (needsYouOf(source, row) !== null && !pruning.undismissed) return false;
+  // What still has to be undone is not forgotten, whoever asks.
   const compensation = compensationOf(source, row.job);
   return compensation === null || compensation.job.endedAt !== null;
 }

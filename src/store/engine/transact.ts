@@ -53,6 +53,10 @@ export function run<Value>(
   application: () => ApplicationState,
   apply: (tx: StoreTransaction) => Value,
 ): Value {
+  // Asked again under this transaction's lock: between the two commits the lease may have ended, or gone to another.
+  const held = engine.lapseRow(engine.rowOf(holder.id));
+  const custody = custodyOf(held.job, holder.token);
+  if (typeof custody === 'string') throw new RefusedInTransaction(custody);
   const tx = new EngineTransaction(engine, holder, application);
   try {
     const value = apply(tx);

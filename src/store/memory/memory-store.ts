@@ -124,7 +124,8 @@ export class MemoryStore implements Store {
     } catch (error) {
       this.#world.application = before;
       const refused = refusalOf(error);
-      return { ok: false, refused, job: (await this.get(id))?.job ?? null };
+      const after = this.#change((engine) => admitHolder(engine, read));
+      return after.ok ? { ok: false, refused, job: (await this.get(id))?.job ?? null } : after;
     }
   }
 
