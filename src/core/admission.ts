@@ -4,7 +4,7 @@ import type { InternalLink, Job, Submission } from './job.ts';
 import { limits } from './limits.ts';
 import type { AdmissionRefusal } from './refusal.ts';
 import { type Asked, INTERNAL_KEY_PREFIX } from './request.ts';
-import { scheduleCatchUpNextRun } from './schedule.ts';
+import { recurrenceOverflows } from './schedule.ts';
 import { addTicks, isTick } from './ticks.ts';
 
 /** SHA-256 of the text's UTF-8 bytes as lower-case hex: given as an argument, since core imports nothing. */
@@ -58,7 +58,8 @@ export function admit(asked: Asked, context: AdmissionContext): Admission {
   if (!isTick(context.now)) return { outcome: 'overflow', field: 'now' };
   const startAt = asked.startAt ?? addTicks(context.now, asked.delayMs);
   if (startAt === 'tick_overflow') return { outcome: 'overflow', field: 'delayMs' };
-  if (recurrenceOverflows(asked, startAt)) return { outcome: 'overflow', field: 'recurrence' };
+  if (asked.recurrence !== null && recurrenceOverflows(startAt, asked.recurrence.intervalMs, context.now))
+    return { outcome: 'overflow', field: 'recurrence' };
   const { deadline } = asked;
   if (deadline !== null && (deadline <= context.now || startAt >= deadline)) {
     return { outcome: 'refused', refused: 'deadline_passed', jobId: null };
@@ -93,12 +94,6 @@ export function descriptorText(
       : `{"intervalMs":${recurrence.intervalMs},"maxCatchUp":${recurrence.maxCatchUp},"maxOccurrences":${recurrence.maxOccurrences}}`;
   const lane = `"orderingKey":${text(asked.orderingKey)}`;
   return `{"kind":${text(asked.kind)},${lane},"payload":${asked.payload},"queue":${text(asked.queue)},"recurrence":${recurring}}`;
-}
-
-function recurrenceOverflows(asked: Asked, startAt: number): boolean {
-  if (asked.recurrence === null) return false;
-  const { intervalMs, maxCatchUp } = asked.recurrence;
-  return scheduleCatchUpNextRun(limits.tickMax, startAt, intervalMs, maxCatchUp) === 'tick_overflow';
 }
 
 /** Of a pruned job nobody knows the options any more, so none is called different. */

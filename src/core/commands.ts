@@ -115,8 +115,8 @@ export interface Context {
   readonly queuePaused: boolean;
   /** The claimer's definition of the job's kind, null when it has none. */
   readonly claimer: { readonly revision: number; readonly idempotent: boolean } | null;
-  /** The mark already stored under the effect key of the command, null when there is none. */
-  readonly effect: { readonly descriptor: string } | null;
+  /** The mark already stored under the effect key of the command, null when there is none; `result` once it is done. */
+  readonly effect: { readonly descriptor: string; readonly result: string | null } | null;
 }
 
 /** Commands as the reference page lists them; section 3.2 of the design in the code's own words. */
@@ -147,7 +147,11 @@ export const COMMAND_TABLE = [
     legal: 'RUNNING; no unsafe step of this key open',
     result: 'the step is open until it is finished',
   },
-  { command: 'finish_step', legal: 'RUNNING; the step open', result: 'the step is done' },
+  {
+    command: 'finish_step',
+    legal: 'RUNNING; the step open',
+    result: 'the step is done; the same result again is a duplicate',
+  },
   {
     command: 'settle succeeded',
     legal: 'RUNNING; the effect committed if the job requires one',

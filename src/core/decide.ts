@@ -22,7 +22,7 @@ import { limits } from './limits.ts';
 import { reconcile, reconcileByLateReport } from './reconcile.ts';
 import type { Refusal } from './refusal.ts';
 import { revisionIsKnown } from './revision.ts';
-import { scheduleCatchUpNextRun, scheduleIsDue } from './schedule.ts';
+import { recurrenceOverflows, scheduleIsDue } from './schedule.ts';
 import { settle } from './settle.ts';
 import { STATE, stateAwaitsWorker, stateIsTerminal } from './states.ts';
 import { addTicks, isTick } from './ticks.ts';
@@ -161,7 +161,7 @@ function claim(job: Job, command: ClaimCommand, context: Context, now: number): 
   if (context.claimer === null) return 'kind_unknown';
   if (!revisionIsKnown(job.submission.revision, context.claimer.revision)) return 'revision_unknown';
   const expiresAt = leaseEnd(now, command.leaseMs);
-  if (expiresAt === 'tick_overflow' || !isTick(command.token) || recurrenceOverflows(job))
+  if (expiresAt === 'tick_overflow' || !isTick(command.token) || nextSlotOverflows(job, now))
     return 'tick_overflow';
   const { token, worker } = command;
   // An internal job belongs to Custody: the contract of its parent's kind does not make it unsafe to ask again.
@@ -184,12 +184,10 @@ function claim(job: Job, command: ClaimCommand, context: Context, now: number): 
   };
 }
 
-/** Overflow in the arithmetic of a recurrence is refused before the handler is dispatched, whatever `now` will be then. */
-function recurrenceOverflows(job: Job): boolean {
+/** Overflow in the arithmetic of a recurrence is refused before the handler is dispatched. */
+function nextSlotOverflows(job: Job, now: number): boolean {
   const recurrence = job.submission.recurrence;
-  if (recurrence === null || job.slotAt === null) return false;
-  const { intervalMs, maxCatchUp } = recurrence;
-  return scheduleCatchUpNextRun(limits.tickMax, job.slotAt, intervalMs, maxCatchUp) === 'tick_overflow';
+  return recurrence !== null && recurrenceOverflows(job.slotAt ?? 0, recurrence.intervalMs, now);
 }
 
 function leaseEnd(now: number, lengthMs: number): number | 'tick_overflow' {
@@ -230,7 +228,9 @@ function mark(
   const held = { tick: now, expiresAt, worker, token, to: job.state } as const;
   const next = { ...job, version: job.version + 1, tick: now };
   if (command.type === 'finish_step') {
-    if (!job.openSteps.some((step) => step.key === command.key)) return 'effect_conflict';
+    if (!job.openSteps.some((step) => step.key === command.key)) {
+      return context.effect?.result === command.result ? DUPLICATE : 'effect_conflict';
+    }
     const openSteps = withoutStep(job.openSteps, command.key);
     const { key, result } = command;
     return { job: { ...next, openSteps }, facts: [{ type: 'step_done', ...held, key, result }] };

@@ -109,7 +109,6 @@ export const CAUSES = [
   'deadline_passed',
   'lease_expired',
   'cancelled',
-  'cancel_requested',
   'reconciled',
   'late_report',
 ] as const;

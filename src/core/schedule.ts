@@ -1,5 +1,5 @@
 /** When a job is due and when it recurs: a clock that stood still for long causes one run and no burst of missed ones. */
-import { areTicks, TICK_MAX } from './ticks.ts';
+import { addTicks, areTicks, TICK_MAX } from './ticks.ts';
 
 /**
  * Whether a job with this start may start at `nowTick`, also when both are equal. False for anything but ticks.
@@ -74,3 +74,15 @@ export function scheduleRecurrenceIsExhausted(occurrencesRun: number, maxOccurre
 function wholeIntervals(ticks: number, interval: number): number {
   return (ticks - (ticks % interval)) / interval;
 }
+
+/**
+ * Whether the next slot of a recurrence could pass 2^53-1 for an attempt that is settled within a hundred years of
+ * `nowTick`. Catching up never leads past the settlement by more than one interval, so the catch-up bound plays no part.
+ */
+export function recurrenceOverflows(slotTick: number, intervalTick: number, nowTick: number): boolean {
+  const latest = addTicks(Math.max(slotTick, nowTick), HANDLER_HORIZON_MS);
+  return latest === 'tick_overflow' || addTicks(latest, intervalTick) === 'tick_overflow';
+}
+
+/** A hundred years: no attempt lasts longer. */
+const HANDLER_HORIZON_MS = 3_162_240_000_000;

@@ -35,7 +35,11 @@ export function submissionText(submission: Submission): string {
     maxBytes: SUBMISSION_BYTES_MAX,
   });
   if (canonical.ok) return canonical.text;
-  throw new EvidenceError('submission_not_canonical', `submission${canonical.path}`, canonical.problem);
+  throw new EvidenceError(
+    'submission_not_canonical',
+    `submission${canonical.path.slice(1)}`,
+    canonical.problem,
+  );
 }
 
 /** The root of a chain without entries. Throws `submission_not_canonical`. */

@@ -186,7 +186,7 @@ export function tryEncodeEntry(fact: Fact): Encoded {
   if (format === undefined)
     return { ok: false, field: 'type', problem: `must be one of ${FACT_TYPES.join(', ')}` };
   const writer = new WireWriter();
-  writeFields(writer, '', format.fields, fact);
+  writeFields(writer, format.fields, fact);
   return writer.problem === null ? { ok: true, entry: writer.finish() } : { ok: false, ...writer.problem };
 }
 

@@ -1,8 +1,7 @@
 /** SHA-256, the one hash of all evidence: equal digests mean equal bytes unless SHA-256 itself is broken. */
 import { hash } from 'node:crypto';
 
-/** A digest as evidence writes it: 64 lower-case hexadecimal digits. */
-export const DIGEST_PATTERN: RegExp = /^[0-9a-f]{64}$/;
+const DIGEST = /^[0-9a-f]{64}$/;
 
 /**
  * SHA-256 as 64 lower-case hexadecimal digits; text counts as its UTF-8 bytes.
@@ -18,5 +17,5 @@ export function sha256Hex(data: string | Uint8Array): string {
 
 /** Whether a value is a digest as evidence writes it; upper case is another text and not accepted. */
 export function isDigest(value: unknown): value is string {
-  return typeof value === 'string' && value.length === 64 && DIGEST_PATTERN.test(value);
+  return typeof value === 'string' && DIGEST.test(value);
 }

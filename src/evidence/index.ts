@@ -1,6 +1,7 @@
 /** `custody/evidence`: what a job's history is made of and how to verify it; everything here is inert and grants nothing. */
 
 export {
+  BUNDLE_FAULTS,
   type Bundle,
   type BundleFault,
   type BundleVerification,
@@ -26,9 +27,9 @@ export { EVIDENCE_ERROR_TABLE, EvidenceError, type EvidenceErrorCode } from './e
 export { isDigest, sha256Hex } from './hash.ts';
 export { packLedger, unpackLedger } from './ledger.ts';
 export type { Read } from './plain-reader.ts';
-export type { BundleContents, ReportedLate } from './read-bundle.ts';
+export { BUNDLE_DOMAIN, type BundleContents, type ReportedLate } from './read-bundle.ts';
 export { readJob } from './read-job.ts';
 export { readSubmission } from './read-submission.ts';
-export { type OnDecided, type Replayed, type ReplayFault, replay } from './replay.ts';
+export { type OnDecided, REPLAY_FAULTS, type Replayed, type ReplayFault, replay } from './replay.ts';
 export { describe, type FormatTick, type Moment, timelineOf } from './timeline.ts';
-export { type Evidence, type Fault, type Verification, verifyJob } from './verify.ts';
+export { type Evidence, type Fault, VERIFY_FAULTS, type Verification, verifyJob } from './verify.ts';

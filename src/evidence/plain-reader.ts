@@ -85,10 +85,6 @@ export class PlainReader {
     return holds ? value + 0 : this.refuse(field, `must be a whole number from ${min} to ${max}`);
   }
 
-  wholeOrNull(field: string, min: number, max: number): number | null {
-    return this.#isNull(field) ? null : this.whole(field, min, max);
-  }
-
   tick(field: string): number {
     return this.whole(field, 0, limits.tickMax);
   }

@@ -109,9 +109,11 @@ function bundleFields(reader: PlainReader): BundleContents {
 }
 
 function entryList(reader: PlainReader, field: string, countMax: number): readonly Uint8Array[] {
-  return reader
-    .items(field, countMax)
-    .map((item, index) => fromBase64(item) ?? reader.refuse<Uint8Array>(`${field}[${index}]`, BASE64_RULE));
+  return reader.items(field, countMax).flatMap((item, index) => {
+    const entry = fromBase64(item);
+    if (entry === null) reader.refuse(`${field}[${index}]`, BASE64_RULE);
+    return entry ?? [];
+  });
 }
 
 const BASE64_RULE = `must be canonical base64 of at most ${limits.entryBytesMax} bytes`;

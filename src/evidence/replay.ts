@@ -52,7 +52,7 @@ export function replay(
   for (let fact = facts[at]; fact !== undefined; fact = facts[at]) {
     const fault = orderFault(job, fact);
     if (fault !== null) return { ok: false, at, ...fault };
-    const again = decideAgain(withRecordedExpiry(job, fact), fact, marks);
+    const again = decideAgain(withRecordedLease(job, fact), fact, marks);
     if (typeof again === 'string') return { ok: false, at, fault: 'illegal_entry', detail: again };
     for (const [offset, decided] of again.facts.entries()) {
       const detail = difference(decided, facts[at + offset]);
@@ -83,14 +83,14 @@ function orderFault(job: Job, fact: Fact): { fault: ReplayFault; detail: string 
 }
 
 /**
- * Heartbeats leave no fact, so the expiry in force is taken from the fact. A correction of the clock cuts the lease to
- * its length from then: the length is what was left of it, within the bounds of a length.
+ * Heartbeats leave no fact, so the lease in force is taken from the fact: its expiry as recorded, and as its length what
+ * was left of it. A lease cut to its length when the clock was corrected then ends where it was recorded to end, unless
+ * that is further off than the longest lease there is.
  */
-function withRecordedExpiry(job: Job, fact: Fact): Job {
+function withRecordedLease(job: Job, fact: Fact): Job {
   const { expiresAt } = fact;
   if (job.lease === null || expiresAt === null || fact.type === 'claimed') return job;
-  const left = Math.min(Math.max(expiresAt - fact.tick, limits.leaseMsMin), limits.leaseMsMax);
-  const lengthMs = fact.type === 'clock_corrected' ? left : job.lease.lengthMs;
+  const lengthMs = Math.min(expiresAt - fact.tick, limits.leaseMsMax);
   return { ...job, lease: { ...job.lease, expiresAt, lengthMs } };
 }
 

@@ -1,13 +1,6 @@
 /** Turns a recorded fact back into the command it states, so that the same function that decided it decides it again. */
 import type { Command, Context } from '../core/commands.ts';
-import type {
-  ClockCorrectedFact,
-  Fact,
-  LapsedFact,
-  ReconciledFact,
-  RetryDecidedFact,
-  SettledFact,
-} from '../core/facts.ts';
+import type { ClockCorrectedFact, Fact, LapsedFact, RetryDecidedFact, SettledFact } from '../core/facts.ts';
 import type { Job } from '../core/job.ts';
 
 /** Facts that a command leads to; the others come of time passing, or together with one of these. */
@@ -83,19 +76,16 @@ export class EffectMarks {
         revision: job.submission.revision,
         idempotent: fact.type === 'claimed' && fact.idempotent,
       },
-      effect: marked ? { descriptor: fact.descriptor } : null,
+      effect: marked ? { descriptor: fact.descriptor, result: null } : null,
     };
   }
 
   note(fact: Fact): void {
     if (fact.type === 'effect_committed' || fact.type === 'step_done') this.#done.add(fact.key);
-    if (fact.type === 'reconciled') this.#noteVerdicts(fact);
+    if (fact.type === 'reconciled') {
+      for (const { key, tookPlace } of fact.steps) if (tookPlace) this.#done.add(key);
+    }
     const occurrenceEnds = fact.type === 'settled' || fact.type === 'reconciled';
     if (occurrenceEnds && fact.cause === 'recurrence') this.#done.clear();
-  }
-
-  #noteVerdicts(fact: ReconciledFact): void {
-    if (fact.decision !== 'retry') return;
-    for (const verdict of fact.steps) if (verdict.tookPlace) this.#done.add(verdict.key);
   }
 }

@@ -17,11 +17,13 @@ const DIGEST_BYTES = 32;
 /** Collects the bytes of one entry and remembers the first field that has no encoding. */
 export class WireWriter {
   problem: Problem | null = null;
-  #bytes = Buffer.alloc(256);
+  /** Where the fields being written belong to: put before their names only when one of them is refused. */
+  path = '';
+  #bytes = Buffer.allocUnsafe(256);
   #length = 0;
 
   refuse(field: string, problem: string): void {
-    this.problem ??= { field, problem };
+    this.problem ??= { field: `${this.path}${field}`, problem };
   }
 
   whole(width: Width, value: number): void {
@@ -55,7 +57,7 @@ export class WireWriter {
     const at = this.#length;
     this.#length += count;
     if (this.#length > this.#bytes.length) {
-      const grown = Buffer.alloc(2 * this.#length);
+      const grown = Buffer.allocUnsafe(2 * this.#length);
       this.#bytes.copy(grown);
       this.#bytes = grown;
     }
@@ -228,7 +230,11 @@ export function list<Item>(countMax: number, layout: Layout<Item>): FieldCodec<r
         return;
       }
       writer.whole(2, value.length);
-      for (const [index, item] of value.entries()) writeFields(writer, `${field}[${index}].`, fields, item);
+      for (const [index, item] of value.entries()) {
+        writer.path = `${field}[${index}].`;
+        writeFields(writer, fields, item);
+      }
+      writer.path = '';
     },
     read(reader, field) {
       const count = reader.whole(2, field);
@@ -243,13 +249,13 @@ export function list<Item>(countMax: number, layout: Layout<Item>): FieldCodec<r
 }
 
 /** Writes every field of a record, and refuses a record that has any other. */
-export function writeFields(writer: WireWriter, prefix: string, fields: Fields, value: unknown): void {
+export function writeFields(writer: WireWriter, fields: Fields, value: unknown): void {
   const given = (value ?? {}) as Readonly<Record<string, unknown>>;
-  for (const [field, codec] of fields) codec.write(writer, `${prefix}${field}`, given[field]);
+  for (const [field, codec] of fields) codec.write(writer, field, given[field]);
   const names = Object.keys(given);
   if (names.length === fields.length) return;
   const known = new Set(fields.map(([field]) => field));
-  writer.refuse(`${prefix}${names.find((field) => !known.has(field))}`, 'has no place in an entry');
+  writer.refuse(`${names.find((field) => !known.has(field))}`, 'has no place in an entry');
 }
 
 /** Reads the fields in order into a new object. */

@@ -40,6 +40,9 @@ const holderOf = (submission: Submission): KeyHolder => {
 };
 const refused = (code: string, jobId: number | null = null) => ({ outcome: 'refused', refused: code, jobId });
 
+/** How long an attempt may last before its next slot is reckoned. */
+const HUNDRED_YEARS_MS = 3_162_240_000_000;
+
 describe('a job that is admitted', () => {
   test('holds what was asked, the digests of it and what admission alone knows', () => {
     const asked = ask({ priority: 3, orderingKey: 'bob', maxAttempts: 7, delayMs: 20 });
@@ -159,12 +162,17 @@ describe('a job is not admitted', () => {
     }
   });
 
-  test('when some slot of its recurrence could pass 2^53-1, at whatever tick it will be reckoned', () => {
+  test('when the slot after its first could pass 2^53-1 within a hundred years of running', () => {
     const recurrence = { intervalMs: 1_000, maxOccurrences: 2, maxCatchUp: 4 };
-    const last = limits.tickMax - 5_000;
+    const last = limits.tickMax - 1_000 - HUNDRED_YEARS_MS;
     expect(created({ recurrence, startAt: last }).startAt).toBe(last);
     const over = admit(ask({ recurrence, startAt: last + 1 }), context());
     expect(over).toEqual({ outcome: 'overflow', field: 'recurrence' });
+  });
+
+  test('and a bound that skips whatever was missed is no overflow', () => {
+    const recurrence = { intervalMs: 86_400_000, maxOccurrences: 2, maxCatchUp: 1_000_000_000 };
+    expect(created({ recurrence }).recurrence).toEqual(recurrence);
   });
 });
 

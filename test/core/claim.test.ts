@@ -123,7 +123,7 @@ describe('claim', () => {
 
   test('a recurrence whose next slot could pass the end of time is refused before its handler is dispatched', () => {
     const recurrence = { intervalMs: 1_000, maxOccurrences: 10, maxCatchUp: 5 };
-    const last = limits.tickMax - 6_000;
+    const last = limits.tickMax - 1_000 - 3_162_240_000_000;
     const waitingFrom = (startAt: number) => waiting({ recurrence, startAt });
     expectMove(waitingFrom(last), claim(), STATE.LEASED, null, last);
     expectRefusal(waitingFrom(last + 1), claim(), 'tick_overflow', last + 1);

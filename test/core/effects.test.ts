@@ -22,8 +22,8 @@ import {
   TOKEN,
 } from '../support/job-builders.ts';
 
-const SAME = contextOf({ effect: { descriptor: 'd'.repeat(64) } });
-const OTHER = contextOf({ effect: { descriptor: 'f'.repeat(64) } });
+const SAME = contextOf({ effect: { descriptor: 'd'.repeat(64), result: 'e'.repeat(64) } });
+const OTHER = contextOf({ effect: { descriptor: 'f'.repeat(64), result: null } });
 const HELD = { tick: T0, expiresAt: LEASE_END, worker: 'worker-1', token: TOKEN, to: STATE.RUNNING } as const;
 
 describe('commit_effect', () => {
@@ -82,6 +82,13 @@ describe('steps', () => {
     const done = accept(job, finishStep('mail')).job;
     expect(done.openSteps).toEqual([{ key: 'sms', idempotent: true }]);
     expectRefusal(done, finishStep('mail'), 'effect_conflict');
+  });
+
+  test('a finish whose answer was lost can be asked again, and only with the same result', () => {
+    const job = accept(accept(running(), beginStep('mail', false)).job, finishStep('mail')).job;
+    const marked = (result: string) => contextOf({ effect: { descriptor: 'd'.repeat(64), result } });
+    expectDuplicate(job, finishStep('mail'), T0, marked(finishStep('mail').result));
+    expectRefusal(job, finishStep('mail'), 'effect_conflict', T0, marked('9'.repeat(64)));
   });
 
   test('a step that may not run twice is not begun again while it is open, whatever it is called now', () => {

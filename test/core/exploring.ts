@@ -118,7 +118,7 @@ function contextFor(command: Command, dice: readonly number[], marks: ReadonlySe
     laneHead: lane >= 50,
     queuePaused: paused < 50,
     claimer: claimer >= 970 ? null : { revision, idempotent: claimer % 7 > 0 },
-    effect: marked ? { descriptor: (effect < 900 ? 'd' : 'f').repeat(64) } : null,
+    effect: marked ? { descriptor: (effect < 900 ? 'd' : 'f').repeat(64), result: null } : null,
   });
 }
 

@@ -65,7 +65,11 @@ const TICKS = [T0, T0 + 99, LEASE_END, T0 + 500, T0 + 1_000];
 
 const flags = [true, false];
 const CLAIMERS = [null, { revision: 1, idempotent: true }, { revision: 2, idempotent: true }];
-const EFFECTS = [null, { descriptor: 'd'.repeat(64) }, { descriptor: 'f'.repeat(64) }];
+const EFFECTS = [
+  null,
+  { descriptor: 'd'.repeat(64), result: null },
+  { descriptor: 'f'.repeat(64), result: null },
+];
 const CLAIM_CONTEXTS = flags.flatMap((laneHead) =>
   flags.flatMap((queuePaused) => CLAIMERS.map((claimer) => contextOf({ laneHead, queuePaused, claimer }))),
 );

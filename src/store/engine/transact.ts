@@ -143,10 +143,11 @@ class EngineTransaction implements StoreTransaction {
     const { token } = this.#holder;
     const text = readJson(result ?? null, 'result');
     readName(key, 'key', limits.effectKeyBytesMax);
-    const place = this.#place(key);
-    this.#decide({ type: 'finish_step', token, key, result: sha256Hex(text) }, null);
-    const stored = this.#engine.session.effect(place);
-    if (stored !== undefined) this.#engine.session.setEffect({ ...stored, done: true, result: text });
+    const stored = this.#engine.session.effect(this.#place(key)) ?? null;
+    const duplicate = this.#decide({ type: 'finish_step', token, key, result: sha256Hex(text) }, stored);
+    if (stored !== null && !duplicate) {
+      this.#engine.session.setEffect({ ...stored, done: true, result: text });
+    }
   }
 
   enqueue(requests: Parameters<StoreTransaction['enqueue']>[0]): readonly EnqueueVerdict[] {
@@ -197,7 +198,9 @@ class EngineTransaction implements StoreTransaction {
     return { asked: { token: this.#holder.token, key, descriptor: digest }, type, stored };
   }
 
-  #decide(command: Command, effect: { readonly descriptor: string } | null): boolean {
+  #decide(command: Command, mark: EffectRow | null): boolean {
+    const result = mark?.result == null ? null : sha256Hex(mark.result);
+    const effect = mark === null ? null : { descriptor: mark.descriptor, result };
     const row = this.#engine.rowOf(this.#holder.id);
     const decision = this.#engine.decide(row, command, { ...NO_CONTEXT, effect });
     if (!decision.accepted) throw this.#refuse(decision.refused);
