@@ -10,7 +10,8 @@ import {
 import { type Chain, decodeEntry, factsOf, sha256Hex, unpackLedger, verifyJob } from '../evidence/index.ts';
 import { textDigestsOf } from './engine/texts.ts';
 import { SnapshotRefusedError } from './errors.ts';
-import { readSnapshot, type Snapshot, type SnapshotEffect, type SnapshotJob } from './snapshot.ts';
+import type { EffectRow } from './session.ts';
+import { readSnapshot, type Snapshot, type SnapshotJob } from './snapshot.ts';
 
 /** A job of a snapshot with its chain unpacked and proven. */
 export interface ProvenJob extends SnapshotJob {
@@ -149,7 +150,7 @@ function checkUnique(snapshot: Snapshot): void {
   );
 }
 
-function effectName({ lineage, occurrence, key }: SnapshotEffect): string {
+function effectName({ lineage, occurrence, key }: EffectRow): string {
   return JSON.stringify([lineage, occurrence, key]);
 }
 

@@ -11,16 +11,10 @@ import {
 } from '../core/index.ts';
 import { type PlainReader, type Read, readRecord } from '../evidence/plain-reader.ts';
 import { jobFields } from '../evidence/read-job.ts';
+import type { EffectRow, KeyRow, Noted, QueueRow } from './session.ts';
 import type { Act, ApplicationState, Testimony } from './store.ts';
 
 export const SNAPSHOT_FORMAT = 'custody-snapshot-v1';
-
-/** Who did something to a row, why, and when. */
-export interface Noted {
-  readonly actor: string;
-  readonly reason: string | null;
-  readonly tick: number;
-}
 
 /** One job with its evidence. `ledger` and `open` are packed entries in base64; `root` covers the closed ones. */
 export interface SnapshotJob {
@@ -38,31 +32,6 @@ export interface SnapshotJob {
   readonly testimony: readonly Testimony[];
 }
 
-export interface SnapshotKey {
-  readonly key: string;
-  readonly descriptor: string;
-  readonly jobId: number;
-  readonly keepUntil: number | null;
-}
-
-export interface SnapshotEffect {
-  readonly lineage: string;
-  readonly occurrence: number;
-  readonly key: string;
-  readonly type: 'commit' | 'step';
-  readonly done: boolean;
-  readonly descriptor: string;
-  readonly result: string | null;
-  readonly jobId: number;
-  readonly token: number;
-}
-
-export interface SnapshotQueue {
-  readonly queue: string;
-  readonly maxUnresolved: number | null;
-  readonly paused: Noted | null;
-}
-
 /** A whole store at one moment. */
 export interface Snapshot {
   readonly format: typeof SNAPSHOT_FORMAT;
@@ -71,11 +40,11 @@ export interface Snapshot {
   readonly sealedTo: string | null;
   readonly keepKeysForMs: number;
   readonly counters: { readonly nextId: number; readonly nextToken: number; readonly lastTick: number };
-  readonly queues: readonly SnapshotQueue[];
+  readonly queues: readonly QueueRow[];
   readonly definitions: readonly DefinitionRecord[];
   readonly jobs: readonly SnapshotJob[];
-  readonly keys: readonly SnapshotKey[];
-  readonly effects: readonly SnapshotEffect[];
+  readonly keys: readonly KeyRow[];
+  readonly effects: readonly EffectRow[];
   readonly acts: readonly Act[];
   readonly application: ApplicationState;
 }
@@ -161,7 +130,7 @@ function notedFields(reader: PlainReader): Noted {
   };
 }
 
-function queueFields(reader: PlainReader): SnapshotQueue {
+function queueFields(reader: PlainReader): QueueRow {
   return {
     queue: reader.name('queue', limits.queueBytesMax),
     maxUnresolved: wholeOrNull(reader, 'maxUnresolved', 0, limits.maxUnresolvedMax),
@@ -178,7 +147,7 @@ function definitionFields(reader: PlainReader): DefinitionRecord {
   };
 }
 
-function keyFields(reader: PlainReader): SnapshotKey {
+function keyFields(reader: PlainReader): KeyRow {
   return {
     key: reader.name('key', limits.idempotencyKeyBytesMax),
     descriptor: reader.digest('descriptor'),
@@ -187,7 +156,7 @@ function keyFields(reader: PlainReader): SnapshotKey {
   };
 }
 
-function effectFields(reader: PlainReader): SnapshotEffect {
+function effectFields(reader: PlainReader): EffectRow {
   return {
     lineage: reader.name('lineage', limits.lineageBytesMax),
     occurrence: reader.whole('occurrence', 0, limits.maxOccurrencesMax),
