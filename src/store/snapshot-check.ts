@@ -237,10 +237,18 @@ function checkEffects(snapshot: Snapshot, jobs: readonly ProvenJob[]): void {
       refuse('snapshot.effects', `must hold the result of ${name} that the ledger states`);
     }
   }
+  // A mark whose job was pruned is left only to the jobs that were made again from it, in the same lineage.
+  const inheriting = new Set(
+    jobs.flatMap(({ job: { submission } }) => (submission.inherited === null ? [] : [submission.lineage])),
+  );
   snapshot.effects.forEach((mark, index) => {
+    const field = `snapshot.effects[${index}]`;
     if (stored.has(mark.jobId) && !proven.has(effectName(mark))) {
-      refuse(`snapshot.effects[${index}]`, `must be stated by the ledger of job ${mark.jobId}`);
+      refuse(field, `must be stated by the ledger of job ${mark.jobId}`);
     }
+    const left = mark.jobId < snapshot.counters.nextId && inheriting.has(mark.lineage);
+    if (!stored.has(mark.jobId) && !left)
+      refuse(`${field}.jobId`, 'must be a job of this lineage that was stored');
   });
 }
 
