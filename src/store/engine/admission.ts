@@ -10,6 +10,7 @@ import {
 import { sha256Hex } from '../../evidence/index.ts';
 import { InvalidInputError } from '../errors.ts';
 import type { EnqueueVerdict } from '../store.ts';
+import { detach } from './detach.ts';
 import type { Engine } from './engine.ts';
 
 /** Thrown to roll an atomic batch back; carries what each member would have been told. */
@@ -29,10 +30,20 @@ export function enqueue(engine: Engine, asked: readonly Asked[], atomic: boolean
   return verdicts;
 }
 
-/** What the members of a batch are told that was rolled back; anything else that was thrown goes on. */
+/**
+ * What the members of a batch are told that was rolled back; anything else that was thrown goes on. No answer names a
+ * job of the batch itself, since that was never stored.
+ */
 export function withheld(error: unknown): readonly EnqueueVerdict[] {
   if (!(error instanceof Withheld)) throw error;
-  return error.verdicts.map((verdict) => (verdict.status === 'created' ? { status: 'withheld' } : verdict));
+  const undone = new Set(
+    error.verdicts.flatMap((verdict) => (verdict.status === 'created' ? [verdict.id] : [])),
+  );
+  return error.verdicts.map((verdict) => {
+    if (verdict.status === 'withheld' || verdict.id === null || !undone.has(verdict.id))
+      return detach(verdict);
+    return verdict.status === 'refused' ? { ...verdict, id: null } : { status: 'withheld' };
+  });
 }
 
 /** Admits requests inside the transaction that is open. */
