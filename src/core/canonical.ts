@@ -19,8 +19,8 @@ const PATH_NAME_MAX = 128;
 const ELLIPSIS = '…';
 /** ASCII that needs no escape: most keys and many values, so they are worth a way past the three passes of the others. */
 const BARE = /^[ !#-[\]-~]*$/;
-/** Lone surrogates, and control characters below U+0020 other than line feed and tab. */
-const UNSHOWABLE = /(?![\n\t\u007f-\u009f])[\p{Control}\p{Surrogate}]/gu;
+/** Lone surrogates, and control characters other than line feed and tab. */
+const UNSHOWABLE = /(?![\n\t])[\p{Control}\p{Surrogate}]/gu;
 
 /**
  * The canonical JSON text of a value (RFC 8785), or what stands in its way and where, as in `$.items[3].when`. Equal
@@ -252,8 +252,8 @@ export function isWellFormedText(text: string): boolean {
 }
 
 /**
- * A text that may be shown and stored: lone surrogates and control characters below U+0020 other than line feed and tab
- * become U+FFFD, and what is longer than `maxBytes` UTF-8 bytes is cut between code points and ends in `…`. Where not
+ * A text that may be shown and stored: lone surrogates and control characters other than line feed and tab become U+FFFD,
+ * and what is longer than `maxBytes` UTF-8 bytes is cut between code points and ends in `…`. Where not
  * even that mark fits (below 3 bytes, or a bound out of domain), a text too long becomes empty.
  *
  * @example

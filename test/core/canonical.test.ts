@@ -540,7 +540,7 @@ describe('text', () => {
     const controls = Array.from({ length: 0x20 }, (_, code) => String.fromCharCode(code)).join('');
     expect(sanitizeText(controls, 1_000)).toBe(`${'\ufffd'.repeat(9)}\t\n${'\ufffd'.repeat(21)}`);
     expect(sanitizeText('a\ud83db\ude00c😀', 1_000)).toBe('a\ufffdb\ufffdc😀');
-    expect(sanitizeText('é\u007f\u0085€', 1_000)).toBe('é\u007f\u0085€');
+    expect(sanitizeText('é\u007f\u0085€\u009b', 1_000)).toBe('é\ufffd\ufffd€\ufffd');
   });
 
   it.each([
