@@ -442,7 +442,10 @@ export interface Store {
   /** Calls `wake` after commits that may have made work claimable, until the answer is called. */
   subscribe(wake: Wake): () => void;
 
-  /** Removes terminal jobs past their age with their evidence; their keys stay until their own time is over. */
+  /**
+   * Removes terminal jobs past their age with their evidence, the longest ended first; their keys stay until their own
+   * time is over.
+   */
   prune(request: PruneRequest): Promise<Pruned>;
   /** A copy of everything, sharing nothing with the store. */
   snapshot(): Promise<Snapshot>;

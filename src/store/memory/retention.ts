@@ -13,7 +13,9 @@ export function prune(world: World, engine: Engine, request: PruneRequest): Prun
   const source = sourceOf(world);
   let jobs = 0;
   const findDue = (): Row[] =>
-    [...world.tables.rows.values()].filter((row) => isPrunable(source, row, pruning, now));
+    [...world.tables.rows.values()]
+      .filter((row) => isPrunable(source, row, pruning, now))
+      .sort(longestEndedFirst);
   // What goes may free others to go: an internal job follows its parent.
   let due = findDue();
   while (due.length > 0 && jobs < limit) {
@@ -28,6 +30,10 @@ export function prune(world: World, engine: Engine, request: PruneRequest): Prun
   const pruned = { jobs, keys, effects, more: due.length > 0 };
   engine.session.addAct('prune', { actor, reason: reason?.text ?? null }, JSON.stringify(pruned));
   return pruned;
+}
+
+function longestEndedFirst(a: Row, b: Row): number {
+  return (a.job.endedAt ?? 0) - (b.job.endedAt ?? 0) || a.job.id - b.job.id;
 }
 
 function remove(world: World, row: Row): void {
