@@ -43,10 +43,11 @@ function claimRow(engine: Engine, row: Row, request: ClaimRequest, token: number
   return { job: begun.job, payload: engine.session.payload(row.job.id) };
 }
 
+/** What the request was answered before, in the order of its tokens, as far as it lasts. */
 function repeatedClaim(engine: Engine, request: ClaimRequest): readonly Delivery[] {
-  return engine.session
-    .heldBy(request.requestId)
+  return [...engine.session.heldBy(request.requestId)]
     .filter((row) => row.job.lease?.worker === request.worker)
+    .sort((a, b) => a.job.token - b.job.token)
     .map(({ job }) => ({ job, payload: engine.session.payload(job.id) }));
 }
 
