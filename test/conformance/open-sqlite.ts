@@ -1,0 +1,39 @@
+/** A SQLite store on a real file of its own, as the suites open it; a restart opens the same file again. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openSqliteStore } from '../../src/store/sqlite/index.ts';
+import { jsonAccount, type ManualClock, manualClock, type OpenedStore } from '../../src/testing/index.ts';
+
+let ids = 0;
+
+export async function openSqlite(): Promise<OpenedStore> {
+  return openNew(manualClock(1_000));
+}
+
+async function openNew(clock: ManualClock): Promise<OpenedStore> {
+  const folder = mkdtempSync(join(tmpdir(), 'custody-'));
+  return openFile(join(folder, 'jobs.db'), clock, () => rmSync(folder, { recursive: true, force: true }));
+}
+
+async function openFile(path: string, clock: ManualClock, remove: () => void): Promise<OpenedStore> {
+  const store = await openSqliteStore(path, {
+    clock: () => clock.now(),
+    clockName: 'simulated',
+    randomId: () => `id-${++ids}`,
+  });
+  return {
+    store,
+    clock,
+    account: jsonAccount,
+    reopen: async () => {
+      await store.close();
+      return openFile(path, clock, remove);
+    },
+    fresh: () => openNew(clock),
+    close: async () => {
+      await store.close();
+      remove();
+    },
+  };
+}
