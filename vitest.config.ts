@@ -11,6 +11,16 @@ export default defineConfig({
       reporter: [['text', { skipFull: true }], 'json-summary', 'html'],
       thresholds: { 'src/core/**': everything, 'src/evidence/**': everything },
     },
-    projects: [{ test: { name: 'unit', include: ['test/**/*.test.ts'], pool: 'threads' } }],
+    projects: [
+      {
+        test: {
+          name: 'unit',
+          include: ['test/**/*.test.ts'],
+          pool: 'threads',
+          globalSetup: ['test/support/build.setup.ts'],
+          testTimeout: 30_000,
+        },
+      },
+    ],
   },
 });

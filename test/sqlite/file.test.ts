@@ -1,5 +1,5 @@
 /** A file that cannot keep what is promised is refused with its own error, and what was answered is never lost. */
-import { chmodSync, copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
@@ -72,10 +72,8 @@ describe('opening', () => {
     const store = await openAt(path);
     await store.enqueue([job(1), job(2)]);
     await store.close();
-    const copy = freshPath();
-    copyFileSync(path, copy);
-    edit(copy, 'update counter set next_id = 2');
-    await expect(openAt(copy)).rejects.toMatchObject({ code: 'storage_corrupt' });
+    edit(path, 'update counter set next_id = 2');
+    await expect(openAt(path)).rejects.toMatchObject({ code: 'storage_corrupt' });
   });
 
   test('a damaged file is called damaged', async () => {
@@ -83,17 +81,22 @@ describe('opening', () => {
     const store = await openAt(path);
     await store.enqueue(Array.from({ length: 200 }, (_, n) => job(n)));
     await store.close();
+    edit(path, 'pragma wal_checkpoint(truncate)');
     const bytes = readFileSync(path);
     bytes.fill(0xee, 4096, bytes.length);
     writeFileSync(path, bytes);
     await expect(openAt(path)).rejects.toMatchObject({ code: 'storage_corrupt' });
   });
 
-  test.runIf(process.getuid?.() !== 0)('a file this user may not write is read-only', async () => {
+  test('a connection that may not write is called read-only, and nothing of the call is stored', async () => {
     const path = freshPath();
-    await (await openAt(path)).close();
-    chmodSync(path, 0o444);
-    await expect(openAt(path)).rejects.toMatchObject({ code: 'storage_read_only' });
+    const driver = watchedDriver();
+    const store = await openAt(path, { driver });
+    const [writing] = driver.connections;
+    writing?.exec('pragma query_only = on');
+    await expect(store.enqueue([job(1)])).rejects.toMatchObject({ code: 'storage_read_only' });
+    writing?.exec('pragma query_only = off');
+    expect(await store.enqueue([job(2)])).toMatchObject([{ status: 'created', id: 1 }]);
   });
 
   test('many stores that open a new file at once make its schema once, and all of them work', async () => {

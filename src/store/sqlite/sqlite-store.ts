@@ -152,7 +152,9 @@ export class SqliteStore implements Store {
         return { ok: true, value, job: detach(engine.rowOf(read.id).job) } as const;
       }, true);
     } catch (error) {
-      return { ok: false, refused: refusalOf(error), job: (await this.get(read.id))?.job ?? null };
+      const refused = refusalOf(error);
+      const after = await this.#submit((engine) => admitHolder(engine, read));
+      return after.ok ? { ok: false, refused, job: (await this.get(read.id))?.job ?? null } : after;
     }
   }
 
