@@ -5,8 +5,10 @@ import {
   laneOf,
   lapse,
   limits,
+  STATE,
   type State,
   stateIsTerminal,
+  stateIsValid,
 } from '../../core/index.ts';
 import { unpackLedger } from '../../evidence/index.ts';
 import { NO_CONTEXT } from '../engine/engine.ts';
@@ -38,6 +40,33 @@ import { prepareReads, type ReadStatements } from './statements.ts';
 export interface ReadCounter {
   readonly lastTick: number;
   readonly sealedTo: string | null;
+}
+
+/** Jobs that can need somebody; whether one does, the view tells. What succeeded does only with testimony. */
+const MAY_NEED_SOMEBODY = `
+  select id from live where state = 8 or cause = 'upgrade_refused'
+  union select id from settled where state <> 4 and (outcome_unknown = 1 or (state in (6, 7) and runs > 0))
+  union select id from testimony`;
+
+/**
+ * Ids above a parameter, in order, that a query can match; null when it can match none. One ordered branch per state, so
+ * that a listing of a few failures does not pass over millions of successes.
+ */
+function candidates(query: FindQuery): string | null {
+  if (query.needsYou === true)
+    return `select id from (${MAY_NEED_SOMEBODY}) where id > ? order by id limit 1000`;
+  const states = query.states ?? null;
+  if (states === null) return 'select id from submission where id > ? order by id limit 1000';
+  const known = [...new Set(states)].filter((state) => Number.isInteger(state) && stateIsValid(state));
+  const branches = known.map((state) => {
+    if (!stateIsTerminal(state)) return `select id from live where state = ${state}`;
+    // The plus keeps the planner from sorting an index that is ordered otherwise: most rows match, in the table's order.
+    if (state === STATE.SUCCEEDED) return `select id from settled where +state = ${state}`;
+    // Said twice, since the planner must see that the partial index holds every row asked for.
+    return `select id from settled indexed by settled_failed where state = ${state} and state <> 4`;
+  });
+  if (branches.length === 0) return null;
+  return `select id from (${branches.join(' union all ')}) where id > ? order by id limit 1000`;
 }
 
 /** Everything that is read and not written. */
@@ -129,7 +158,9 @@ export class Reads {
     readFields(query, 'query');
     const limit = readWhole(query.limit ?? limits.findPageDefault, 'limit', 1, limits.findPageMax);
     const jobs: JobView[] = [];
-    const ids = this.#connection.prepare('select id from submission where id > ? order by id limit 1000');
+    const text = candidates(query);
+    if (text === null) return { jobs, nextAfterId: null };
+    const ids = this.#connection.prepare(text);
     let after = readWhole(query.afterId ?? 0, 'afterId', 0, limits.idMax);
     for (;;) {
       const page = ids.all(after).map((row) => new Columns(row).number('id'));
@@ -151,12 +182,7 @@ export class Reads {
       add(states, row);
     let needsYou = 0;
     let contradictions = 0;
-    // Only jobs that can need somebody are looked at: what succeeded does only with testimony.
-    const candidates = `
-      select id from live where state = 8 or cause = 'upgrade_refused'
-      union select id from settled where state <> 4
-      union select id from testimony`;
-    for (const sql of this.#all(candidates)) {
+    for (const sql of this.#all(MAY_NEED_SOMEBODY)) {
       const row = this.source.row(new Columns(sql).number('id'));
       if (row === undefined) continue;
       if (needsYouOf(this.source, row) !== null) needsYou += 1;
