@@ -1,7 +1,6 @@
 /** Retention in SQLite: jobs with everything beside them, in one bounded transaction, then keys and marks without a job. */
-import type { State } from '../../core/index.ts';
 import type { Engine } from '../engine/engine.ts';
-import { isPrunable, readPruning } from '../engine/retention.ts';
+import { isPrunable, type Pruning, readPruning } from '../engine/retention.ts';
 import type { Pruned, PruneRequest } from '../store.ts';
 import type { SqlConnection, SqlStatement } from './driver.ts';
 import { Columns } from './rows.ts';
@@ -21,13 +20,10 @@ export function prune(
   const source = session.source();
   const findDue = (): number[] => {
     const due: number[] = [];
-    for (const [state, ageMs] of ages) {
-      if (ageMs === null) continue;
-      for (const id of endedIds(connection, state, engine.now - ageMs)) {
-        if (due.length > limit) return due;
-        const row = source.row(id);
-        if (row !== undefined && isPrunable(source, row, pruning, engine.now)) due.push(id);
-      }
+    for (const id of endedIds(connection, ages, engine.now)) {
+      if (due.length > limit) break;
+      const row = source.row(id);
+      if (row !== undefined && isPrunable(source, row, pruning, engine.now)) due.push(id);
     }
     return due;
   };
@@ -48,11 +44,16 @@ export function prune(
   return pruned;
 }
 
-function* endedIds(connection: SqlConnection, state: State, before: number): Generator<number> {
-  const ended = connection.prepare(
-    'select id from settled where state = ? and ended_at <= ? order by ended_at, id',
+/** Ids of jobs old enough by their state, the longest ended first. */
+function* endedIds(connection: SqlConnection, ages: Pruning['ages'], now: number): Generator<number> {
+  const bounds = [...ages].flatMap(([state, ageMs]) =>
+    ageMs === null ? [] : [{ state, before: now - ageMs }],
   );
-  for (const row of ended.all(state, before)) yield new Columns(row).number('id');
+  if (bounds.length === 0) return;
+  const branches = bounds.map(() => 'select id, ended_at from settled where state = ? and ended_at <= ?');
+  const ended = connection.prepare(`select id from (${branches.join(' union all ')}) order by ended_at, id`);
+  const parameters = bounds.flatMap(({ state, before }) => [state, before]);
+  for (const row of ended.iterate(...parameters)) yield new Columns(row).number('id');
 }
 
 /** Removes jobs, and the marks of a lineage with its last job. */
