@@ -9,3 +9,4 @@ export {
 } from './conformance/harness.ts';
 export { conformanceCases } from './conformance/index.ts';
 export { type ManualClock, manualClock } from './manual-clock.ts';
+export { type SimulatedClock, simulatedClock } from './simulated-clock.ts';
