@@ -4,11 +4,10 @@ import type { Delivery, Settlement, Store, StoreTransaction, Transacted } from '
 import { type AbortReason, AttemptAborted, LeaseLostError } from './abort.ts';
 import type { Time } from './clock.ts';
 import type { CompensateContext, JobContext, ReconcileContext, RunningJob } from './context.ts';
-import type { AnyDefinition, JobDefinitionOptions, ReconcileAnswer } from './definition.ts';
+import type { AnyDefinition, ReconcileAnswer } from './definition.ts';
 import { Outcome, outcome } from './outcome.ts';
 import { readPayload } from './payload.ts';
 import { reasonOf } from './reason.ts';
-import type { StandardSchema } from './standard-schema.ts';
 
 /** What an attempt needs of its worker. */
 export interface AttemptHost {
@@ -22,8 +21,6 @@ export interface AttemptHost {
 type Report = Pick<Settlement, 'outcome' | 'report' | 'delayMs' | 'until' | 'neverCalled' | 'byUpgrade'>;
 /** What became of an attempt: a report to settle with, or nothing more to say (it was decided in another commit). */
 type Ended = Report | 'decided';
-
-type Options = JobDefinitionOptions<StandardSchema, unknown>;
 
 export class Attempt {
   readonly delivery: Delivery;
@@ -145,13 +142,13 @@ export class Attempt {
   }
 
   async #callHandler(job: RunningJob<unknown>): Promise<Report> {
-    const result = await (this.definition.options as Options).run(job, this.#context());
+    const result = await this.definition.options.run(job, this.#context());
     return result instanceof Outcome ? reportOf(result) : succeeded(result);
   }
 
   async #callHook(job: RunningJob<unknown>): Promise<Ended> {
     const link = this.delivery.job.submission.internal;
-    const options = this.definition.options as Options;
+    const options = this.definition.options;
     if (link?.purpose === 'reconcile') {
       if (options.reconcile === undefined)
         return { outcome: 'permanent', report: 'there is no reconciler any more' };

@@ -108,7 +108,7 @@ export class Custody {
   }
 
   async #request(definition: AnyDefinition, item: EnqueueItem): Promise<JobRequest> {
-    const { kind, revision, idempotent, options: declared } = definition as JobDefinition;
+    const { kind, revision, idempotent, options: declared } = definition;
     const options = item.options ?? {};
     const validated = await validate(definition, item.payload);
     if (!validated.ok) throw new PayloadRefusedError(kind, validated.path, validated.problem);
@@ -272,7 +272,7 @@ function resultOf(view: JobView): unknown {
 
 /** Numbers from 0 to 1 that spread timers; nothing depends on them but when polls and retries happen. */
 function spread(seed: string): () => number {
-  let state = [...seed].reduce((sum, character) => (sum * 31 + (character.codePointAt(0) ?? 0)) >>> 0, 7);
+  let state = Buffer.from(seed).reduce((sum, byte) => (sum * 31 + byte) >>> 0, 7);
   return () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
     return state / 2 ** 32;

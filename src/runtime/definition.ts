@@ -22,7 +22,7 @@ export interface JobDefinitionOptions<Schema extends StandardSchema, Result> {
   /** What an exception means when not idempotent. Default `uncertain`; the others claim to prove something. */
   readonly onThrow?: 'uncertain' | 'retryable' | 'permanent';
   readonly queue?: string;
-  readonly orderingKey?: (payload: OutputOf<Schema>) => string | null;
+  orderingKey?(payload: OutputOf<Schema>): string | null;
   readonly priority?: number;
   readonly maxAttempts?: number;
   readonly backoff?: { readonly base?: Duration; readonly max?: Duration };
@@ -61,8 +61,7 @@ export interface JobDefinition<Schema extends StandardSchema = StandardSchema, R
 }
 
 /** Any definition, for lists of them. */
-// biome-ignore lint/suspicious/noExplicitAny: a list holds definitions of many schemas, and each checks its own payload
-export type AnyDefinition = JobDefinition<any, any>;
+export type AnyDefinition = JobDefinition<StandardSchema, unknown>;
 
 const OPTIONS: ReadonlySet<string> = new Set<keyof JobDefinitionOptions<StandardSchema, unknown>>([
   'kind',
@@ -177,8 +176,8 @@ const NORMALISATION = 'json-schema-1';
 /** What the definition ledger keeps of a definition. */
 export function recordOf(definition: AnyDefinition): DefinitionRecord {
   const { kind, revision } = definition;
-  const standard = (definition.options as JobDefinitionOptions<StandardSchema, unknown>).payload['~standard'];
-  const { schemaVersion } = definition.options as { readonly schemaVersion?: string };
+  const standard = definition.options.payload['~standard'];
+  const { schemaVersion } = definition.options;
   if (schemaVersion !== undefined) {
     return { kind, revision, schemaDigest: sha256Hex(schemaVersion), normalisation: 'schema-version' };
   }

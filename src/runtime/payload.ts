@@ -1,8 +1,8 @@
 /** From stored text to what a handler takes: a payload that its own revision or an upgrade refuses never reaches one. */
 import type { Job } from '../core/index.ts';
-import type { AnyDefinition, JobDefinitionOptions } from './definition.ts';
+import type { AnyDefinition } from './definition.ts';
 import { reasonOf } from './reason.ts';
-import { issuePath, type StandardSchema } from './standard-schema.ts';
+import { issuePath } from './standard-schema.ts';
 
 /** A payload ready for the handler, or why there is none. `byUpgrade`: only a newer revision's rules refuse it. */
 export type ReadPayload =
@@ -23,7 +23,7 @@ export async function readPayload(definition: AnyDefinition, job: Job, text: str
 }
 
 function upgrade(definition: AnyDefinition, from: number, payload: unknown): unknown {
-  const { upgrade: upgrades = {} } = definition.options as JobDefinitionOptions<StandardSchema, unknown>;
+  const { upgrade: upgrades = {} } = definition.options;
   let upgraded = payload;
   for (let revision = from; revision < definition.revision; revision++) {
     const step = upgrades[revision];
@@ -41,7 +41,7 @@ export async function validate(
   | { readonly ok: true; readonly payload: unknown }
   | { readonly ok: false; readonly reason: string; readonly path: string; readonly problem: string }
 > {
-  const { payload: schema } = definition.options as JobDefinitionOptions<StandardSchema, unknown>;
+  const { payload: schema } = definition.options;
   const result = await schema['~standard'].validate(value);
   if (result.issues === undefined) return { ok: true, payload: result.value };
   const issue = result.issues[0];
