@@ -1,6 +1,5 @@
 /** What a handler is given: its job, its custody, and the few ways to do something under it. */
 import type { StoreTransaction } from '../store/store.ts';
-import type { AbortReason } from './abort.ts';
 
 /** A job as its handler sees it. */
 export interface RunningJob<Payload> {
@@ -58,5 +57,3 @@ export interface ReconcileContext extends CommonContext {
 export interface CompensateContext extends CommonContext {
   readonly endedAs: 'PERMANENT_FAILURE' | 'CANCELLED';
 }
-
-export type { AbortReason };

@@ -16,7 +16,7 @@ import { APPLICATION_ID, MIGRATIONS } from './migrations.ts';
 import { Columns } from './rows.ts';
 
 /** How to wait a little; the caller's timers decide how. */
-export type Wait = (attempt: number) => Promise<void>;
+type Wait = (attempt: number) => Promise<void>;
 
 export interface FileOptions {
   readonly driver: SqlDriver;

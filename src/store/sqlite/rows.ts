@@ -182,7 +182,7 @@ function rareOf(job: Job): string | null {
 const flag = (value: boolean): number => (value ? 1 : 0);
 
 /** When time will change this job, null for never. */
-export function lapseAt(job: Job): number | null {
+function lapseAt(job: Job): number | null {
   if (job.state === STATE.UNCERTAIN || stateIsTerminal(job.state)) return null;
   const { deadline } = job.submission;
   const expiresAt = job.lease?.expiresAt ?? null;
