@@ -175,6 +175,7 @@ function claim(job: Job, command: ClaimCommand, context: Context, now: number): 
     token,
     delivery,
     idempotent,
+    marked: false,
     lease: { token, worker, expiresAt, lengthMs: command.leaseMs },
   };
   const to = STATE.LEASED;
@@ -226,7 +227,7 @@ function mark(
 ): Verdict {
   const { worker, token, expiresAt } = lease;
   const held = { tick: now, expiresAt, worker, token, to: job.state } as const;
-  const next = { ...job, version: job.version + 1, tick: now };
+  const next = { ...job, version: job.version + 1, tick: now, marked: true };
   if (command.type === 'finish_step') {
     if (!job.openSteps.some((step) => step.key === command.key)) {
       return context.effect?.result === command.result ? DUPLICATE : 'effect_conflict';
@@ -313,8 +314,10 @@ function refuseSettlement(
   }
   const { token, worker, outcome, digest } = command;
   const repeated = job.testified?.outcome === outcome && job.testified.digest === digest;
-  if (repeated || job.testimonies >= limits.testimonyPerJobMax)
-    return refuse(refused, lapsed, before, now, false);
+  const definite = outcome === 'succeeded' || outcome === 'permanent';
+  // Noise must not crowd out the word that could decide.
+  const bound = definite ? limits.testimonyPerJobMax : limits.testimonyIndefiniteMax;
+  if (repeated || job.testimonies >= bound) return refuse(refused, lapsed, before, now, false);
   const fact: TestimonyFact = {
     type: 'testimony',
     tick: now,

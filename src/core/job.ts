@@ -147,6 +147,8 @@ export interface Job {
   readonly cause: Cause | null;
   readonly openSteps: readonly OpenStep[];
   readonly requiredEffectCommitted: boolean;
+  /** This delivery committed an effect or began a step, so its handler was called, whatever is said later. */
+  readonly marked: boolean;
   readonly endedAt: number | null;
 }
 
@@ -182,6 +184,7 @@ export function initialJob(id: number, submission: Submission): Job {
     cause: null,
     openSteps: submission.inherited?.openSteps ?? [],
     requiredEffectCommitted: submission.inherited?.requiredEffectCommitted ?? false,
+    marked: false,
     endedAt: null,
   };
 }

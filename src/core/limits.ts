@@ -64,7 +64,9 @@ export const limits = {
 
   /** Steps begun and not done at one time in one job. */
   openStepsMax: 256,
-  testimonyPerJobMax: 16,
+  /** Late reports kept of one job, and how many of them may be ones that cannot decide anything. */
+  testimonyPerJobMax: 32,
+  testimonyIndefiniteMax: 16,
 
   enqueueBatchMax: 10_000,
   claimBatchMax: 500,
@@ -84,6 +86,8 @@ export const limits = {
   bundleBytesMax: 268_435_456,
   bundleEntriesMax: 10_000_000,
 
+  /** 100 × 366 days */
+  keepKeysForMsMax: 3_162_240_000_000,
   /** 30 days */
   keepKeysForMsDefault: 2_592_000_000,
   /** 7 days */
@@ -131,6 +135,9 @@ export function brokenLimitRelations(bounds: Limits): string[] {
     'the inline ledger holds at least one ordinary entry':
       bounds.ledgerInlineMax >= 128 + bounds.workerBytesMax + bounds.effectKeyBytesMax,
     'a restore leaves room for ids and tokens': bounds.restoreGap * 1_000 < bounds.tokenMax,
+    'noise leaves room for the word that could decide':
+      bounds.testimonyIndefiniteMax < bounds.testimonyPerJobMax,
+    'the default time to keep keys is allowed': bounds.keepKeysForMsDefault <= bounds.keepKeysForMsMax,
     'a default page is allowed': bounds.findPageDefault <= bounds.findPageMax,
     'keys outlive the default retention of what succeeded':
       bounds.keepKeysForMsDefault >= bounds.keepSucceededMsDefault,

@@ -61,8 +61,11 @@ function record(job: Job, lease: Lease, command: SettleCommand, now: number, lan
 }
 
 function landingOf(job: Job, command: SettleCommand, now: number): Landing | Refusal {
+  // A handler that left a mark was called: saying otherwise would hide what it may have done.
+  if (command.outcome === 'interrupted' && command.neverCalled && job.marked) return 'wrong_state';
   if (command.outcome === 'interrupted') return landWaiting(job, STATE.PENDING, 'interrupted', now);
   if (job.state !== STATE.RUNNING) return 'wrong_state';
+  if (command.outcome === 'refused' && job.marked) return 'wrong_state';
   switch (command.outcome) {
     case 'succeeded':
       return lacksRequiredEffect(job) ? 'effect_not_committed' : landSucceeded(job, 'reported', now);

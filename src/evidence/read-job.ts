@@ -47,6 +47,7 @@ export function jobFields(reader: PlainReader): Job {
     cause: reader.oneOfOrNull('cause', CAUSES),
     openSteps: reader.records('openSteps', limits.openStepsMax, openStepFields),
     requiredEffectCommitted: reader.flag('requiredEffectCommitted'),
+    marked: reader.flag('marked'),
     endedAt: reader.tickOrNull('endedAt'),
   };
 }

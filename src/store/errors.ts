@@ -54,6 +54,27 @@ export class StoreSealedError extends CustodyError {
   }
 }
 
+/** A verb was called inside a transaction of the same store, where it would see or hold back what is not committed. */
+export class InTransactionError extends CustodyError {
+  readonly code = 'in_transaction';
+
+  constructor() {
+    super(
+      'a transaction of this store is open',
+      'Use the transaction it was given, or call when it is over.',
+    );
+  }
+}
+
+/** Ids or tokens are used up, which nothing but a forged counter can bring about. */
+export class NumbersExhaustedError extends CustodyError {
+  readonly code = 'numbers_exhausted';
+
+  constructor(what: 'ids' | 'tokens') {
+    super(`no ${what} are left below 2^53`, 'Restore a snapshot whose counters were not tampered with.');
+  }
+}
+
 /** The store was closed. */
 export class StoreClosedError extends CustodyError {
   readonly code = 'store_closed';

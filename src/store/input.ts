@@ -14,7 +14,7 @@ import {
 } from '../core/index.ts';
 import { sha256Hex } from '../evidence/index.ts';
 import { InvalidInputError } from './errors.ts';
-import type { By, ClaimRequest, Holder, Settlement } from './store.ts';
+import type { By, ClaimRequest, FindQuery, Holder, Settlement } from './store.ts';
 
 /** A text with its digest: the digest is proven by the chain, the text lies beside it. */
 export interface Told {
@@ -24,11 +24,7 @@ export interface Told {
 
 /** Requests of one batch, read; the first bad one is named by its place. */
 export function readRequests(requests: unknown, field = 'jobs'): readonly Asked[] {
-  if (!Array.isArray(requests)) throw new InvalidInputError(field, 'must be a list');
-  if (requests.length > limits.enqueueBatchMax) {
-    throw new InvalidInputError(field, `must hold at most ${limits.enqueueBatchMax} jobs in one call`);
-  }
-  return Array.from(requests, (request: unknown, index) => {
+  return readList(requests as readonly unknown[], field, limits.enqueueBatchMax).map((request, index) => {
     const read = readRequest(request);
     if (read.ok) return read.asked;
     throw new InvalidInputError(`${field}[${index}].${read.problem.field}`, read.problem.problem);
@@ -50,8 +46,9 @@ export function readName(value: unknown, field: string, bytesMax: number): strin
 
 /** Who and why. */
 export function readBy(by: unknown, field = 'by'): { readonly actor: string; readonly reason: Told | null } {
-  const fields = plainFields(by);
-  if (fields === null) throw new InvalidInputError(field, 'must be an object with actor and perhaps reason');
+  const fields: Record<string, unknown> = {
+    ...readOptions(by as By & { role?: string }, field, ['actor', 'reason', 'role']),
+  };
   const actor = readName(fields['actor'], `${field}.actor`, limits.actorBytesMax);
   const reason = fields['reason'] ?? null;
   if (reason === null) return { actor, reason: null };
@@ -68,22 +65,66 @@ export function byRow(by: By): { readonly actor: string; readonly reason: string
   return { actor, reason: reason?.text ?? null };
 }
 
-/** Something with fields: callers without types may give anything, and a TypeError would name nothing. */
-export function readFields<Value extends object>(value: Value, field: string): Value {
-  if (typeof value === 'object' && value !== null) return value;
-  throw new InvalidInputError(field, 'must be an object');
+/**
+ * The own fields of a plain object, none of them unknown: a misspelt option must not be silently without effect, and
+ * neither getters nor proxies get to run code of their own. Callers without types may give anything.
+ */
+export function readOptions<Options extends object>(
+  value: Options,
+  field: string,
+  known: readonly (keyof Options & string)[],
+): Options {
+  const fields = plainFields(value);
+  if (fields === null) throw new InvalidInputError(field, 'must be a plain object');
+  const unknown = Object.keys(fields).find((name) => !known.some((one) => one === name));
+  if (unknown !== undefined) throw new InvalidInputError(`${field}.${unknown}`, 'is not an option');
+  return fields as Options;
 }
 
-/** A list of at most `max` members. */
+/** A list of at most `max` members, in an array of our own: one that was given may do anything when it is walked. */
 export function readList<Member>(value: readonly Member[], field: string, max: number): readonly Member[] {
-  const list: unknown = value;
-  if (Array.isArray(list) && list.length <= max) return value;
-  throw new InvalidInputError(field, `must be a list of at most ${max}`);
+  const rule = `must be a list of at most ${max}`;
+  if (!Array.isArray(value) || value.length > max) throw new InvalidInputError(field, rule);
+  const list: Member[] = [];
+  for (let index = 0; index < value.length; index++) {
+    const property = Object.getOwnPropertyDescriptor(value, index);
+    if (property === undefined || !('value' in property))
+      throw new InvalidInputError(`${field}[${index}]`, 'is missing');
+    list.push(property.value as Member);
+  }
+  return list;
+}
+
+export function readFunction<Value>(value: Value, field: string): Value {
+  if (typeof value === 'function') return value;
+  throw new InvalidInputError(field, 'must be a function');
+}
+
+/** What the store's clock says. A clock that tells no time is the program's mistake and no broken storage. */
+export function readClock(clock: () => number): number {
+  const read: unknown = clock();
+  if (isTick(read)) return read;
+  throw new InvalidInputError('clock', 'must answer a whole number of milliseconds from 0 to 2^53-1');
+}
+
+export function checkClockName(name: unknown): void {
+  if (name !== 'unix' && name !== 'simulated')
+    throw new InvalidInputError('clockName', 'must be unix or simulated');
+}
+
+/** Random ids as they are stored: what a lineage cannot be is refused when it is drawn. */
+export function checkedIds(randomId: () => string): () => string {
+  readFunction(randomId, 'randomId');
+  return () => readName(randomId(), 'randomId', limits.lineageBytesMax);
 }
 
 /** An id and a token. Numbers that no store gives out are refused, so that they cannot be compared by accident. */
 export function readHolder(holder: Holder, field: string): Holder {
-  readFields(holder, field);
+  const known = readOptions(holder, field, ['id', 'token']);
+  return holderOf(known, field);
+}
+
+function holderOf(holder: Holder, field: string): Holder {
   const id = readWhole(holder.id, `${field}.id`, 1, limits.idMax);
   const token = readWhole(holder.token, `${field}.token`, 1, limits.tokenMax);
   return { id, token };
@@ -95,10 +136,18 @@ export function readBatch<Member>(members: readonly Member[], field: string): re
 }
 
 /** A claim request within its bounds. */
-export function readClaim(request: ClaimRequest, field = 'claim'): ClaimRequest {
-  readFields(request, field);
-  const definitions = readList(request.definitions, `${field}.definitions`, limits.definitionsMax);
-  const kinds = new Set(definitions.map((definition) => readFields(definition, `${field}.definitions`).kind));
+export function readClaim(given: ClaimRequest, field = 'claim'): ClaimRequest {
+  const request = readOptions(given, field, [
+    'worker',
+    'leaseMs',
+    'max',
+    'requestId',
+    'definitions',
+    'queues',
+    'begin',
+  ]);
+  const definitions = readDefinitions(request.definitions, `${field}.definitions`);
+  const kinds = new Set(definitions.map((definition) => definition.kind));
   if (kinds.size < definitions.length) {
     throw new InvalidInputError(`${field}.definitions`, 'must hold each kind once, at its newest revision');
   }
@@ -109,15 +158,24 @@ export function readClaim(request: ClaimRequest, field = 'claim'): ClaimRequest 
     requestId: readName(request.requestId, `${field}.requestId`, limits.requestIdBytesMax),
     leaseMs: readWhole(request.leaseMs, `${field}.leaseMs`, limits.leaseMsMin, limits.leaseMsMax),
     max: readWhole(request.max, `${field}.max`, 1, limits.claimBatchMax),
-    definitions: definitions.map((definition, index) => {
-      const at = `${field}.definitions[${index}]`;
-      return { ...readKind(definition, at), idempotent: readFlag(definition.idempotent, `${at}.idempotent`) };
-    }),
+    definitions,
     queues:
       queues?.map((queue, index) => readName(queue, `${field}.queues[${index}]`, limits.queueBytesMax)) ??
       null,
     begin: readFlag(request.begin, `${field}.begin`),
   };
+}
+
+/** What a claimer can run. */
+export function readDefinitions(
+  given: ClaimRequest['definitions'],
+  field: string,
+): ClaimRequest['definitions'] {
+  return readList(given, field, limits.definitionsMax).map((one, index) => {
+    const at = `${field}[${index}]`;
+    const definition = readOptions(one, at, ['kind', 'revision', 'idempotent']);
+    return { ...readKind(definition, at), idempotent: readFlag(definition.idempotent, `${at}.idempotent`) };
+  });
 }
 
 /** True or false, and nothing that only looks like it. */
@@ -131,7 +189,6 @@ export function readKind(
   definition: { readonly kind: string; readonly revision: number },
   field: string,
 ): { readonly kind: string; readonly revision: number } {
-  readFields(definition, field);
   return {
     kind: readName(definition.kind, `${field}.kind`, limits.kindBytesMax),
     revision: readWhole(definition.revision, `${field}.revision`, limits.revisionMin, limits.revisionMax),
@@ -140,7 +197,7 @@ export function readKind(
 
 /** A settlement in full, with its report: JSON text for a success, else a reason that is sanitised and never refused. */
 export function readSettlement(
-  settlement: Settlement,
+  given: Settlement,
   field: string,
 ): Required<{ readonly [Name in keyof Settlement]: Exclude<Settlement[Name], undefined> }> & {
   readonly neverCalled: boolean;
@@ -148,7 +205,19 @@ export function readSettlement(
   readonly jitterMs: number;
   readonly told: Told;
 } {
-  const { outcome } = readFields(settlement, field);
+  const settlement = readOptions(given, field, [
+    'id',
+    'token',
+    'worker',
+    'outcome',
+    'report',
+    'delayMs',
+    'jitterMs',
+    'until',
+    'neverCalled',
+    'byUpgrade',
+  ]);
+  const { outcome } = settlement;
   if (!OUTCOMES.includes(outcome)) {
     throw new InvalidInputError(`${field}.outcome`, `must be one of ${OUTCOMES.join(', ')}`);
   }
@@ -158,7 +227,7 @@ export function readSettlement(
   };
   const report = reportText(settlement, field);
   return {
-    ...readHolder(settlement, field),
+    ...holderOf(settlement, field),
     worker: readName(settlement.worker, `${field}.worker`, limits.workerBytesMax),
     outcome,
     report,
@@ -166,14 +235,17 @@ export function readSettlement(
     delayMs: tickOf(settlement.delayMs, 'delayMs'),
     jitterMs: tickOf(settlement.jitterMs, 'jitterMs') ?? 0,
     until: tickOf(settlement.until, 'until'),
-    neverCalled: settlement.neverCalled === true,
-    byUpgrade: settlement.byUpgrade === true,
+    neverCalled: readFlag(settlement.neverCalled ?? false, `${field}.neverCalled`),
+    byUpgrade: readFlag(settlement.byUpgrade ?? false, `${field}.byUpgrade`),
   };
 }
 
 function reportText(settlement: Settlement, field: string): string {
   const report = settlement.report ?? (settlement.outcome === 'succeeded' ? 'null' : '');
   if (typeof report !== 'string') throw new InvalidInputError(`${field}.report`, 'must be text');
+  if (report.length > limits.resultBytesMax && settlement.outcome === 'succeeded') {
+    throw new InvalidInputError(`${field}.report`, `must be at most ${limits.resultBytesMax} UTF-8 bytes`);
+  }
   if (settlement.outcome !== 'succeeded') return sanitizeText(report, limits.reasonBytesMax);
   try {
     return readJson(JSON.parse(report), `${field}.report`);
@@ -191,4 +263,31 @@ export function readJson(value: unknown, field: string): string {
   });
   if (canonical.ok) return canonical.text;
   throw new InvalidInputError(field, `${canonical.problem} at ${canonical.path}`);
+}
+
+/** What is asked for in a listing; lists and bounds are read, since a filter of another type would match everything. */
+export function readQuery(given: FindQuery): FindQuery {
+  const query = readOptions(given, 'query', [
+    'states',
+    'kinds',
+    'queues',
+    'orderingKey',
+    'lineage',
+    'needsYou',
+    'internal',
+    'afterId',
+    'limit',
+  ]);
+  const list = <Value>(value: readonly Value[] | null | undefined, field: string): readonly Value[] | null =>
+    value == null ? null : readList(value, field, limits.definitionsMax);
+  return {
+    ...query,
+    states: list(query.states, 'query.states'),
+    kinds: list(query.kinds, 'query.kinds'),
+    queues: list(query.queues, 'query.queues'),
+    needsYou: readFlag(query.needsYou ?? false, 'query.needsYou'),
+    internal: readFlag(query.internal ?? false, 'query.internal'),
+    afterId: readWhole(query.afterId ?? 0, 'query.afterId', 0, limits.idMax),
+    limit: readWhole(query.limit ?? limits.findPageDefault, 'query.limit', 1, limits.findPageMax),
+  };
 }

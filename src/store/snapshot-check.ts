@@ -4,6 +4,7 @@ import {
   internalKey,
   type Job,
   laneOf,
+  limits,
   stateAwaitsWorker,
   stateIsTerminal,
 } from '../core/index.ts';
@@ -62,12 +63,43 @@ function proveJob(row: SnapshotJob, path: string): ProvenJob {
   if (row.dismissed !== null && !stateIsTerminal(row.job.state)) {
     refuse(`${path}.dismissed`, 'must be null before the job has ended');
   }
+  checkReport(row, factsOf(chain), path);
+  checkTestimony(row, factsOf(chain), path);
   row.testimony.forEach((one, index) => {
     const field = `${path}.testimony[${index}]`;
+    if (one.token > row.job.token) refuse(`${field}.token`, 'must be one granted for this job');
     if (one.id !== row.job.id) refuse(`${field}.id`, `must be ${row.job.id}, the job it stands with`);
     if (one.digest !== sha256Hex(one.report)) refuse(`${field}.digest`, 'must be the digest of its report');
   });
   return { ...row, chain };
+}
+
+/** The report shown is the one that was accepted last, or that counted as a decision. */
+function checkReport(row: SnapshotJob, facts: readonly Fact[], path: string): void {
+  let last: string | null = null;
+  for (const fact of facts) {
+    if (fact.type === 'settled') last = fact.digest;
+    if (fact.type === 'reconciled' && fact.by === 'late_report') last = fact.reason;
+  }
+  if (row.reportDigest !== last)
+    refuse(`${path}.reportDigest`, 'must be the digest of the last accepted report');
+}
+
+/** Testimony that says it is an entry is one, and no entry is without its row. */
+function checkTestimony(row: SnapshotJob, facts: readonly Fact[], path: string): void {
+  const name = (one: {
+    tick: number;
+    worker: string;
+    token: number;
+    outcome: string;
+    digest: string;
+  }): string => JSON.stringify([one.tick, one.worker, one.token, one.outcome, one.digest]);
+  const stated = facts.flatMap((fact) => (fact.type === 'testimony' ? [name(fact)] : []));
+  const chained = new Set(row.testimony.filter((one) => one.chained).map(name));
+  for (const one of chained) {
+    if (!stated.includes(one))
+      refuse(`${path}.testimony`, 'must not call an entry what the ledger does not state');
+  }
 }
 
 /** Texts are those the ledger states digests of, none missing and none beside them. */
@@ -106,9 +138,19 @@ function unpack(base64: string, field: string): readonly Uint8Array[] {
 /** Counters lie above everything given out, or the next id, token or tick would repeat an old one. */
 function checkCounters(snapshot: Snapshot): void {
   const { nextId, nextToken, lastTick } = snapshot.counters;
+  for (const [name, next] of Object.entries({ nextId, nextToken })) {
+    if (next > limits.idMax - limits.restoreGap) {
+      refuse(`snapshot.counters.${name}`, `must leave room for ${limits.restoreGap} more`);
+    }
+  }
   snapshot.jobs.forEach(({ job }, index) => {
     const field = `snapshot.jobs[${index}].job`;
     if (job.id >= nextId) refuse('snapshot.counters.nextId', `must be above ${job.id}, an id given out`);
+    const { lease } = job;
+    // A lease ends within its longest length from when it was given or renewed, which was not after the last tick.
+    if (lease !== null && lease.expiresAt > lastTick + limits.leaseMsMax) {
+      refuse(`${field}.lease.expiresAt`, `must not be after ${lastTick + limits.leaseMsMax}`);
+    }
     if (job.token >= nextToken) {
       refuse('snapshot.counters.nextToken', `must be above ${job.token}, a token given out`);
     }
@@ -183,6 +225,9 @@ function checkKeys(snapshot: Snapshot): void {
     if (job.submission.descriptor !== row.descriptor) {
       refuse(`${field}.descriptor`, "must be its job's descriptor");
     }
+    if (row.keepUntil !== null && job.endedAt !== null && row.keepUntil < job.endedAt) {
+      refuse(`${field}.keepUntil`, 'must not be before the end of its job');
+    }
     if ((job.endedAt === null) !== (row.keepUntil === null)) {
       refuse(`${field}.keepUntil`, 'must be set exactly when its job has ended');
     }
@@ -203,17 +248,80 @@ function checkLinks(snapshot: Snapshot): void {
   const rows = new Map(snapshot.jobs.map((row) => [row.job.id, row]));
   snapshot.jobs.forEach((row, index) => {
     const field = `snapshot.jobs[${index}]`;
+    const { id, state, submission } = row.job;
     const to = row.redrivenTo === null ? undefined : rows.get(row.redrivenTo);
-    if (row.redrivenTo !== null && !(stateIsTerminal(row.job.state) && row.redrivenTo > row.job.id)) {
-      refuse(`${field}.redrivenTo`, 'must be a later job, of one that has ended');
+    if (row.redrivenTo !== null) {
+      const later = row.redrivenTo > id && row.redrivenTo < snapshot.counters.nextId;
+      if (!stateIsTerminal(state) || !later)
+        refuse(`${field}.redrivenTo`, 'must be a later job, of one that has ended');
     }
-    if (to !== undefined && to.job.submission.inherited?.fromId !== row.job.id) {
+    if (to !== undefined && to.job.submission.inherited?.fromId !== id) {
       refuse(`${field}.redrivenTo`, 'must be a job made from this one');
     }
-    const from = rows.get(row.job.submission.inherited?.fromId ?? 0);
-    if (from !== undefined && from.redrivenTo !== row.job.id) {
-      refuse(`${field}.job.submission.inherited.fromId`, 'must be a job that links here');
+    if (submission.inherited !== null) checkOrigin(row, rows, `${field}.job.submission`);
+    if (submission.internal !== null) checkInternal(row, rows, snapshot, `${field}.job.submission.internal`);
+  });
+  checkLineages(snapshot);
+}
+
+/** A job made again resembles the one it was made from, and inherits what that one really left behind. */
+function checkOrigin(row: SnapshotJob, rows: ReadonlyMap<number, SnapshotJob>, field: string): void {
+  const { submission } = row.job;
+  const { inherited } = submission;
+  if (inherited === null) return;
+  if (inherited.fromId >= row.job.id) refuse(`${field}.inherited.fromId`, 'must be an earlier job');
+  const from = rows.get(inherited.fromId);
+  if (from === undefined) return;
+  if (from.redrivenTo !== row.job.id) refuse(`${field}.inherited.fromId`, 'must be a job that links here');
+  const own = from.job.submission;
+  const alike =
+    own.kind === submission.kind &&
+    own.queue === submission.queue &&
+    own.orderingKey === submission.orderingKey &&
+    own.payloadDigest === submission.payloadDigest &&
+    from.job.occurrence === inherited.occurrence;
+  if (!alike) refuse(`${field}.inherited.fromId`, 'must be a job of the same kind, queue, lane and payload');
+  const sameLineage = own.lineage === submission.lineage;
+  const committed = sameLineage && from.job.requiredEffectCommitted;
+  if (inherited.requiredEffectCommitted !== committed) {
+    refuse(`${field}.inherited.requiredEffectCommitted`, 'must be what the earlier job left behind');
+  }
+}
+
+/** An internal job belongs to an attempt that its parent really had. */
+function checkInternal(
+  row: SnapshotJob,
+  rows: ReadonlyMap<number, SnapshotJob>,
+  snapshot: Snapshot,
+  field: string,
+): void {
+  const { internal } = row.job.submission;
+  if (internal === null) return;
+  const { purpose, parentId, parentToken } = internal;
+  if (parentId >= row.job.id) refuse(`${field}.parentId`, 'must be an earlier job');
+  if (parentToken >= snapshot.counters.nextToken) refuse(`${field}.parentToken`, 'must be a token given out');
+  const parent = rows.get(parentId);
+  if (parent === undefined) {
+    if (row.job.endedAt === null) refuse(`${field}.parentId`, 'must be a job that is here');
+    return;
+  }
+  const { reconciles, compensates } = parent.job.submission;
+  if (purpose === 'reconcile' ? !reconciles : !compensates)
+    refuse(field, 'must be what its parent has a hook for');
+  if (parentToken > parent.job.token) refuse(`${field}.parentToken`, 'must be a token of its parent');
+}
+
+/** A lineage is one job and those made again from it: another job in it would take over their effects. */
+function checkLineages(snapshot: Snapshot): void {
+  const first = new Map<string, number>();
+  snapshot.jobs.forEach(({ job }, index) => {
+    if (job.submission.inherited !== null) return;
+    const { lineage } = job.submission;
+    const other = first.get(lineage);
+    if (other !== undefined) {
+      refuse(`snapshot.jobs[${index}].job.submission.lineage`, `must be its own: job ${other} began it`);
     }
+    first.set(lineage, job.id);
   });
 }
 

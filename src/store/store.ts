@@ -144,7 +144,7 @@ export type Transacted<Value> =
   | { readonly ok: false; readonly refused: Refusal; readonly job: Job | null };
 
 /** What a decision says of an open step: whether it took place, and if so with what result. */
-export interface StepStatement {
+interface StepStatement {
   readonly key: string;
   readonly tookPlace: boolean;
   readonly result?: unknown;

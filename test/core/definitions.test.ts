@@ -73,6 +73,7 @@ describe('a job starts', () => {
       cause: null,
       openSteps: [],
       requiredEffectCommitted: false,
+      marked: false,
       endedAt: null,
     });
     expect(everRan(initialJob(1, submission))).toBe(false);

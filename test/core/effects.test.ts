@@ -7,6 +7,7 @@ import {
   accept,
   acceptAll,
   beginStep,
+  claim,
   commitEffect,
   contextOf,
   expectDuplicate,
@@ -29,7 +30,7 @@ const HELD = { tick: T0, expiresAt: LEASE_END, worker: 'worker-1', token: TOKEN,
 describe('commit_effect', () => {
   test('an effect leaves its whole mark in the chain and the job running', () => {
     const { job, facts } = expectMove(running(), commitEffect('charge'), STATE.RUNNING, null);
-    expect(job).toEqual({ ...running(), version: 3 });
+    expect(job).toEqual({ ...running(), version: 3, marked: true });
     const { key, descriptor, result } = commitEffect('charge');
     expect(facts).toEqual([{ type: 'effect_committed', ...HELD, key, descriptor, result }]);
   });
@@ -73,7 +74,7 @@ describe('steps', () => {
     const { key, descriptor } = beginStep('mail', false);
     expect(begun.facts).toEqual([{ type: 'step_begun', ...HELD, key, descriptor, idempotent: false }]);
     const done = expectMove(begun.job, finishStep('mail'), STATE.RUNNING, null);
-    expect(done.job).toEqual({ ...running(), version: 4 });
+    expect(done.job).toEqual({ ...running(), version: 4, marked: true });
     expect(done.facts).toEqual([{ type: 'step_done', ...HELD, key, result: finishStep('mail').result }]);
   });
 
@@ -129,5 +130,22 @@ describe('steps', () => {
     const interrupted = accept(open, settle('interrupted')).job;
     expect(interrupted.openSteps).toEqual(open.openSteps);
     expect(hasUnsafeOpenStep(acceptAll(open, [beginStep('sms', false)]))).toBe(true);
+  });
+});
+
+describe('a handler that left a mark', () => {
+  test('was called, whatever is said later: its attempt is neither refused nor given back as never called', () => {
+    const job = accept(running(), commitEffect('charge')).job;
+    expectRefusal(job, settle('refused'), 'wrong_state');
+    expectRefusal(job, settle('interrupted', { neverCalled: true }), 'wrong_state');
+    expect(accept(job, settle('interrupted')).job.runs).toBe(1);
+  });
+
+  test('left it in its own delivery only', () => {
+    const again = acceptAll(accept(running(), commitEffect('charge')).job, [settle('interrupted')]);
+    expect(again.marked).toBe(true);
+    expect(accept(again, claim({ token: TOKEN + 1 }), T0, contextOf({ laneHead: true })).job.marked).toBe(
+      false,
+    );
   });
 });

@@ -178,3 +178,12 @@ describe('about anything else', () => {
     expect(report(settled, settle('permanent'), T0, 'already_settled').testimony).toBe(true);
   });
 });
+
+test('noise about an UNCERTAIN attempt does not crowd out the word that decides', () => {
+  let job = lost();
+  for (let n = 0; n < limits.testimonyIndefiniteMax + 5; n++) {
+    job = report(job, settle('retryable', { digest: String(n % 10).repeat(64) })).job;
+  }
+  expect(job.testimonies).toBe(limits.testimonyIndefiniteMax);
+  expect(report(job, settle('succeeded')).job.state).toBe(STATE.SUCCEEDED);
+});

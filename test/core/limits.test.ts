@@ -38,6 +38,16 @@ const BREAKS: readonly (readonly [relation: string, broken: Partial<Bounds>, kep
     { restoreGap: 9_007_199_254_741 },
     { restoreGap: 9_007_199_254_740 },
   ],
+  [
+    'noise leaves room for the word that could decide',
+    { testimonyIndefiniteMax: 32 },
+    { testimonyIndefiniteMax: 31 },
+  ],
+  [
+    'the default time to keep keys is allowed',
+    { keepKeysForMsMax: 2_591_999_999 },
+    { keepKeysForMsMax: 2_592_000_000 },
+  ],
   ['a default page is allowed', { findPageDefault: 1_001 }, { findPageDefault: 1_000 }],
   [
     'keys outlive the default retention of what succeeded',

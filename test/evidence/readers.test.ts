@@ -307,8 +307,8 @@ describe('a job is refused, naming field and rule, for', () => {
     ],
     [
       'too many reports',
-      { ...uncertain, testimonies: 17 },
-      'job.testimonies must be a whole number from 0 to 16',
+      { ...uncertain, testimonies: 33 },
+      'job.testimonies must be a whole number from 0 to 32',
     ],
     [
       'testimony about a job that runs',

@@ -47,6 +47,7 @@ describe('a stored job that differs from its history in any field is found:', ()
     cause: 'reconciled',
     openSteps: [{ key: 'a', idempotent: true }],
     requiredEffectCommitted: true,
+    marked: true,
     endedAt: 5,
   };
   test.each(Object.entries(lies))('%s', (field, lie) => {

@@ -81,7 +81,8 @@ function auditBatch(
     claims.hold('keys', named, () => `${asJson} was answered with job ${id}, not ${expected.id}`);
     if (!expected.fresh) return;
     load.set(queue, (load.get(queue) ?? 0) + 1);
-    const taken: Taken = { id: id ?? UNBORN, content: contentOf(request) };
+    const key = request.idempotencyKey ?? null;
+    const taken: Taken = { id: id ?? UNBORN, content: contentOf(request), key };
     fresh.add(taken);
     if (request.idempotencyKey != null) keys.set(request.idempotencyKey, taken);
     if (request.requestId != null) ids.set(request.requestId, taken);
@@ -117,7 +118,9 @@ function expectedOf(step: Step, request: JobRequest, known: Known): Expected {
   });
   const asked = request.requestId == null ? undefined : known.ids.get(request.requestId);
   if (asked !== undefined && isStored(step, asked, known)) {
-    if (asked.content !== content) return conflict(asked.id);
+    // Another key makes it another request, whatever its content.
+    const same = asked.content === content && asked.key === (request.idempotencyKey ?? null);
+    if (!same) return conflict(asked.id);
     return { status: 'created', refused: null, id: asked.id || null, by: 'keys', fresh: false };
   }
   const taken = request.idempotencyKey == null ? undefined : known.keys.get(request.idempotencyKey);

@@ -5,6 +5,7 @@ import type { JobRequest } from '../../src/core/index.ts';
 export interface Taken {
   readonly id: number;
   readonly content: string;
+  readonly key: string | null;
 }
 
 /** What of a job's attempts matters after they are gone. */

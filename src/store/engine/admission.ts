@@ -93,7 +93,8 @@ function repeatedRequest(engine: Engine, asked: Asked): EnqueueVerdict | null {
   const id = asked.requestId === null ? undefined : engine.session.requestedJob(asked.requestId);
   const row = id === undefined ? undefined : engine.session.row(id);
   if (id === undefined || row === undefined) return null;
-  const same = sha256Hex(descriptorText(asked)) === row.job.submission.descriptor;
+  const { descriptor, idempotencyKey } = row.job.submission;
+  const same = sha256Hex(descriptorText(asked)) === descriptor && asked.idempotencyKey === idempotencyKey;
   if (!same) return { status: 'refused', refused: 'conflict', id };
   return { status: 'created', id, job: row.job };
 }

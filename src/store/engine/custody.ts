@@ -1,6 +1,6 @@
 /** Claim, begin, extend and settle: one holder per job, and every write of an attempt fenced by its token. */
 import { type Command, type Decision, limits } from '../../core/index.ts';
-import { readBatch, readHolder, readSettlement, readWhole } from '../input.ts';
+import { readBatch, readHolder, readOptions, readSettlement, readWhole } from '../input.ts';
 import type { Row } from '../session.ts';
 import type { ClaimRequest, Delivery, ExtendVerdict, Holder, Settlement, Verdict } from '../store.ts';
 import { type Engine, NO_CONTEXT } from './engine.ts';
@@ -123,8 +123,12 @@ type Extension = Holder & { readonly extendMs: number };
 export function readExtensions(extensions: readonly Extension[]): readonly Extension[] {
   return readBatch(extensions, 'extensions').map((extension, index) => {
     const field = `extensions[${index}]`;
-    const extendMs = readWhole(extension.extendMs, `${field}.extendMs`, limits.leaseMsMin, limits.leaseMsMax);
-    return { ...readHolder(extension, field), extendMs };
+    const { extendMs, ...holder } = readOptions(extension, field, ['id', 'token', 'extendMs']);
+    const read = readHolder(holder, field);
+    return {
+      ...read,
+      extendMs: readWhole(extendMs, `${field}.extendMs`, limits.leaseMsMin, limits.leaseMsMax),
+    };
   });
 }
 

@@ -113,7 +113,9 @@ export class Engine {
     const known = kept.some(
       (one) => one.token === token && one.outcome === outcome && one.digest === told.digest,
     );
-    if (known || kept.length >= limits.testimonyPerJobMax) return;
+    const definite = outcome === 'succeeded' || outcome === 'permanent';
+    const bound = definite ? limits.testimonyPerJobMax : limits.testimonyIndefiniteMax;
+    if (known || kept.length >= bound) return;
     const { digest, text: report } = told;
     this.session.addTestimony({ id, tick: this.now, worker, token, outcome, digest, report, chained });
   }
@@ -138,7 +140,10 @@ export class Engine {
     const key = job.submission.idempotencyKey;
     const row = key === null ? undefined : this.session.key(key);
     if (row?.jobId === job.id)
-      this.session.setKey({ ...row, keepUntil: endedAt + this.session.keepKeysForMs });
+      this.session.setKey({
+        ...row,
+        keepUntil: Math.min(endedAt + this.session.keepKeysForMs, limits.tickMax),
+      });
   }
 
   #enact(parent: Row, ask: Ask): void {

@@ -2,6 +2,7 @@
 import {
   type Command,
   type CompensationStanding,
+  custodyOf,
   decide,
   decideRedrive,
   lapse,
@@ -14,12 +15,12 @@ import { sha256Hex } from '../../evidence/index.ts';
 import { InvalidInputError } from '../errors.ts';
 import {
   readBy,
-  readFields,
   readFlag,
   readHolder,
   readJson,
   readList,
   readName,
+  readOptions,
   readWhole,
   type Told,
 } from '../input.ts';
@@ -45,8 +46,12 @@ interface Operator {
   readonly version: number | null;
 }
 
-function readOperator(request: OperatorRequest): Operator {
-  readFields(request, 'request');
+function readOperator(given: OperatorRequest): Operator {
+  const request = readOptions(given, 'request', ['id', 'by', 'version']);
+  return operatorOf(request);
+}
+
+function operatorOf(request: OperatorRequest): Operator {
   const version = request.version ?? null;
   return {
     id: readWhole(request.id, 'id', 1, limits.idMax),
@@ -76,9 +81,20 @@ function toldOf(reason: Told | null): readonly Told[] {
 }
 
 /** Decides an UNCERTAIN attempt, and with it the internal job that asked and the redrive that was asked for. */
-export function reconcile(engine: Engine, request: ReconcileRequest): ReconcileVerdict {
-  const { id, token } = readHolder(request, 'request');
-  const { actor, reason, version } = readOperator(request);
+export function reconcile(engine: Engine, given: ReconcileRequest): ReconcileVerdict {
+  const request = readOptions(given, 'request', [
+    'id',
+    'token',
+    'decision',
+    'by',
+    'steps',
+    'version',
+    'redrive',
+    'internal',
+  ]);
+  const { id, token } = readHolder({ id: request.id, token: request.token }, 'request');
+  const { actor, reason, version } = operatorOf(request);
+  const deadline = request.redrive == null ? null : readDeadline(request.redrive);
   const steps = readSteps(request.steps ?? []);
   const row = engine.session.row(id);
   if (row === undefined) return UNKNOWN_JOB;
@@ -94,12 +110,15 @@ export function reconcile(engine: Engine, request: ReconcileRequest): ReconcileV
   };
   const foreseen = decide(row.job, command, NO_CONTEXT, engine.now);
   if (foreseen.accepted && request.internal != null) {
-    const { worker } = request.internal;
-    const holder = readHolder(request.internal, 'internal');
+    const { worker, ...held } = readOptions(request.internal, 'internal', ['id', 'token', 'worker']);
+    const holder = readHolder(held, 'internal');
     const link = engine.session.row(holder.id)?.job.submission.internal;
     if (link?.purpose !== 'reconcile' || link.parentId !== id || link.parentToken !== token) {
       throw new InvalidInputError('internal.id', 'is not the reconcile job of this attempt');
     }
+    // Looked at before it is settled: what is refused here says nothing about the asking job itself.
+    const custody = custodyOf(engine.lapseRow(engine.rowOf(holder.id)).job, holder.token);
+    if (typeof custody === 'string') return { ok: false, refused: custody, job: engine.lapseRow(row).job };
     const asked = settleOne(engine, { ...holder, worker, outcome: 'succeeded' }, 'internal');
     // A reconciler that lost its own custody may not decide any more: somebody else asks, or asked, since.
     if (!asked.ok) return { ok: false, refused: asked.refused, job: engine.lapseRow(row).job };
@@ -111,7 +130,7 @@ export function reconcile(engine: Engine, request: ReconcileRequest): ReconcileV
   if (request.redrive == null || request.decision !== 'failed') {
     return { ...decided, redriven: null, redriveRefused: null };
   }
-  const again = redriveRow(engine, engine.rowOf(id), request.redrive.deadline, null);
+  const again = redriveRow(engine, engine.rowOf(id), deadline, null);
   if ('refused' in again) return { ...decided, redriven: null, redriveRefused: again.refused };
   engine.session.addAct(
     'redrive',
@@ -119,6 +138,11 @@ export function reconcile(engine: Engine, request: ReconcileRequest): ReconcileV
     linkDetail(id, again.made.job.id),
   );
   return { ...decided, redriven: again.made.job, redriveRefused: null };
+}
+
+function readDeadline(given: { readonly deadline: number | null }): number | null {
+  const { deadline } = readOptions(given, 'redrive', ['deadline']);
+  return deadline === null ? null : readWhole(deadline, 'deadline', 0, limits.tickMax);
 }
 
 function readRole(role: unknown): 'person' | 'reconciler' {
@@ -134,25 +158,23 @@ function readDecision(decision: unknown): 'succeeded' | 'failed' | 'retry' {
 function readSteps(
   steps: NonNullable<ReconcileRequest['steps']>,
 ): readonly (StepVerdict & { readonly text: string | null })[] {
-  return readList(steps, 'steps', limits.openStepsMax).map((step, index) => {
-    const key = readName(
-      readFields(step, `steps[${index}]`).key,
-      `steps[${index}].key`,
-      limits.effectKeyBytesMax,
-    );
+  return readList(steps, 'steps', limits.openStepsMax).map((one, index) => {
+    const step = readOptions(one, `steps[${index}]`, ['key', 'tookPlace', 'result']);
+    const key = readName(step.key, `steps[${index}].key`, limits.effectKeyBytesMax);
     readFlag(step.tookPlace, `steps[${index}].tookPlace`);
     const text = step.tookPlace ? readJson(step.result ?? null, `steps[${index}].result`) : null;
     return { key, tookPlace: step.tookPlace, result: text === null ? null : sha256Hex(text), text };
   });
 }
 
-export function redrive(engine: Engine, request: RedriveRequest): RedriveVerdict {
-  const { id, actor, reason, version } = readOperator(request);
-  const deadline = request.deadline ?? null;
-  if (deadline !== null) readWhole(deadline, 'deadline', 0, limits.tickMax);
+export function redrive(engine: Engine, given: RedriveRequest): RedriveVerdict {
+  const request = readOptions(given, 'request', ['id', 'by', 'version', 'deadline', 'dryRun']);
+  const { id, actor, reason, version } = operatorOf(request);
+  const deadline = readDeadline({ deadline: request.deadline ?? null });
+  const dryRun = readFlag(request.dryRun ?? false, 'dryRun');
   const found = engine.session.row(id);
   if (found === undefined) return UNKNOWN_JOB;
-  if (request.dryRun === true) {
+  if (dryRun) {
     const { job } = lapse(found.job, engine.now);
     const foreseen = decideAgain(engine, { ...found, job }, deadline, version);
     return 'refused' in foreseen

@@ -1,6 +1,6 @@
 /** What retention may take, the same for every backend: only what has ended, and nothing a person must still see. */
 import { limits, STATE, type State } from '../../core/index.ts';
-import { readBy, readFields, readFlag, readWhole, type Told } from '../input.ts';
+import { readBy, readFlag, readOptions, readWhole, type Told } from '../input.ts';
 import type { Row } from '../session.ts';
 import type { PruneRequest } from '../store.ts';
 import { compensationOf, needsYouOf, type ViewSource } from './views.ts';
@@ -15,9 +15,17 @@ export interface Pruning {
   readonly ages: ReadonlyMap<State, number | null>;
 }
 
-export function readPruning(request: PruneRequest): Pruning {
+export function readPruning(given: PruneRequest): Pruning {
+  const request = readOptions(given, 'request', [
+    'by',
+    'succeededAfterMs',
+    'cancelledAfterMs',
+    'failedAfterMs',
+    'undismissed',
+    'limit',
+  ]);
   return {
-    ...readBy(readFields(request, 'request').by),
+    ...readBy(request.by),
     limit: readWhole(request.limit ?? limits.prunePageMax, 'limit', 1, limits.prunePageMax),
     undismissed: readFlag(request.undismissed ?? false, 'undismissed'),
     ages: readAges(request),

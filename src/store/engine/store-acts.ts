@@ -5,8 +5,9 @@ import {
   type DefinitionStanding,
   limits,
 } from '../../core/index.ts';
+import { isDigest } from '../../evidence/index.ts';
 import { InvalidInputError } from '../errors.ts';
-import { byRow, readFields, readKind, readList, readName, readWhole } from '../input.ts';
+import { byRow, readKind, readList, readName, readOptions, readWhole } from '../input.ts';
 import type { QueueRow } from '../session.ts';
 import type { By, Registration } from '../store.ts';
 import type { Engine } from './engine.ts';
@@ -25,7 +26,7 @@ export function configure(
   settings: { readonly maxUnresolved: number | null },
   by: By,
 ): void {
-  const { maxUnresolved } = readFields(settings, 'settings');
+  const { maxUnresolved } = readOptions(settings, 'settings', ['maxUnresolved']);
   if (maxUnresolved !== null) readWhole(maxUnresolved, 'maxUnresolved', 0, limits.maxUnresolvedMax);
   setQueue(engine, 'configure', queue, by, { maxUnresolved });
 }
@@ -46,7 +47,10 @@ function setQueue(
 
 /** Records a worker and its definitions, unless one of them changed without a new revision. */
 export function register(engine: Engine, registration: Registration): readonly DefinitionStanding[] {
-  const { worker: name, definitions: given } = readFields(registration, 'registration');
+  const { worker: name, definitions: given } = readOptions(registration, 'registration', [
+    'worker',
+    'definitions',
+  ]);
   const worker = readName(name, 'worker', limits.workerBytesMax);
   const definitions = readList(given, 'definitions', limits.definitionsMax).map(readDefinition);
   const standings = definitions.map((definition) =>
@@ -60,11 +64,12 @@ export function register(engine: Engine, registration: Registration): readonly D
   return standings;
 }
 
-function readDefinition(definition: DefinitionRecord, index: number): DefinitionRecord {
+function readDefinition(given: DefinitionRecord, index: number): DefinitionRecord {
   const field = `definitions[${index}]`;
+  const definition = readOptions(given, field, ['kind', 'revision', 'schemaDigest', 'normalisation']);
   const kind = readKind(definition, field);
   const { schemaDigest } = definition;
-  if (schemaDigest !== null && !/^[0-9a-f]{64}$/.test(schemaDigest)) {
+  if (schemaDigest !== null && !isDigest(schemaDigest)) {
     throw new InvalidInputError(`${field}.schemaDigest`, 'must be 64 lower-case hexadecimal digits or null');
   }
   const normalisation = readName(definition.normalisation, `${field}.normalisation`, limits.kindBytesMax);

@@ -1,13 +1,5 @@
 /** One transaction under a held token: effects, steps, enqueues and the settlement commit together, or nothing does. */
-import {
-  type Asked,
-  type Command,
-  custodyOf,
-  type Job,
-  limits,
-  type Refusal,
-  STATE,
-} from '../../core/index.ts';
+import { type Command, custodyOf, type Job, limits, type Refusal, STATE } from '../../core/index.ts';
 import { sha256Hex } from '../../evidence/index.ts';
 import { InvalidInputError } from '../errors.ts';
 import { readJson, readName, readRequests } from '../input.ts';
@@ -15,6 +7,7 @@ import type { EffectPlace, EffectRow } from '../session.ts';
 import type { ApplicationState, EnqueueVerdict, Holder, StoreTransaction, Transacted } from '../store.ts';
 import { admitAll } from './admission.ts';
 import { settleOne } from './custody.ts';
+import { detach } from './detach.ts';
 import { type Engine, NO_CONTEXT } from './engine.ts';
 
 /** Thrown to roll the transaction back with a refusal as its answer. */
@@ -61,8 +54,7 @@ export function run<Value>(
   try {
     const value = apply(tx);
     refusePromise(value, 'apply');
-    // Also when `apply` caught it: a refused call has not happened, and the rest may have been meant to go with it.
-    if (tx.refused !== null) throw new RefusedInTransaction(tx.refused);
+    tx.assertWhole();
     return value;
   } finally {
     tx.end();
@@ -84,11 +76,12 @@ function refusePromise(value: unknown, field: string): void {
 
 class EngineTransaction implements StoreTransaction {
   readonly now: number;
-  refused: Refusal | null = null;
   readonly #engine: Engine;
   readonly #application: () => ApplicationState;
   readonly #holder: Holder;
   #over: 'open' | 'settled' | 'ended' = 'open';
+  #applying = false;
+  #failure: { readonly error: unknown } | null = null;
 
   constructor(engine: Engine, holder: Holder, application: () => ApplicationState) {
     this.#engine = engine;
@@ -98,14 +91,24 @@ class EngineTransaction implements StoreTransaction {
   }
 
   get application(): ApplicationState {
+    this.#assertLive();
     return this.#application();
   }
 
   get job(): Job {
-    return structuredClone(this.#engine.rowOf(this.#holder.id).job);
+    this.#assertLive();
+    return detach(this.#engine.rowOf(this.#holder.id).job);
   }
 
   commitEffect(
+    key: string,
+    descriptor: unknown,
+    apply: () => unknown,
+  ): { duplicate: boolean; result: unknown } {
+    return this.#call(() => this.#commitEffect(key, descriptor, apply));
+  }
+
+  #commitEffect(
     key: string,
     descriptor: unknown,
     apply: () => unknown,
@@ -116,7 +119,7 @@ class EngineTransaction implements StoreTransaction {
       this.#decide({ type: 'commit_effect', ...mark.asked, result: sha256Hex('null') }, mark.stored);
       return { duplicate: true, result: parse(mark.stored.result) };
     }
-    const result = apply();
+    const result = this.#apply(apply);
     refusePromise(result, 'apply');
     const text = readJson(result ?? null, 'result');
     this.#decide({ type: 'commit_effect', ...mark.asked, result: sha256Hex(text) }, null);
@@ -125,6 +128,13 @@ class EngineTransaction implements StoreTransaction {
   }
 
   beginStep(
+    key: string,
+    step: { readonly descriptor: unknown; readonly idempotent: boolean },
+  ): { readonly status: 'begun' } | { readonly status: 'done'; readonly result: unknown } {
+    return this.#call(() => this.#beginStep(key, step));
+  }
+
+  #beginStep(
     key: string,
     step: { readonly descriptor: unknown; readonly idempotent: boolean },
   ): { readonly status: 'begun' } | { readonly status: 'done'; readonly result: unknown } {
@@ -139,7 +149,10 @@ class EngineTransaction implements StoreTransaction {
   }
 
   finishStep(key: string, result: unknown): void {
-    this.#assertOpen();
+    this.#call(() => this.#finishStep(key, result));
+  }
+
+  #finishStep(key: string, result: unknown): void {
     const { token } = this.#holder;
     const text = readJson(result ?? null, 'result');
     readName(key, 'key', limits.effectKeyBytesMax);
@@ -151,29 +164,61 @@ class EngineTransaction implements StoreTransaction {
   }
 
   enqueue(requests: Parameters<StoreTransaction['enqueue']>[0]): readonly EnqueueVerdict[] {
-    this.#assertOpen();
-    const asked: readonly Asked[] = readRequests(requests);
-    return structuredClone(admitAll(this.#engine, asked));
+    return this.#call(() => detach(admitAll(this.#engine, readRequests(requests))));
   }
 
   settle(settlement: Parameters<StoreTransaction['settle']>[0]): Job {
-    this.#assertOpen();
+    return this.#call(() => this.#settle(settlement));
+  }
+
+  #settle(settlement: Parameters<StoreTransaction['settle']>[0]): Job {
     const { id, token } = this.#holder;
     const worker = this.#engine.rowOf(id).job.lease?.worker ?? '';
     const verdict = settleOne(this.#engine, { ...settlement, id, token, worker }, 'settlement');
-    if (!verdict.ok) throw this.#refuse(verdict.refused);
+    if (!verdict.ok) throw new RefusedInTransaction(verdict.refused);
     this.#over = 'settled';
-    return structuredClone(verdict.job);
+    return detach(verdict.job);
   }
 
   end(): void {
     this.#over = 'ended';
   }
 
-  #assertOpen(): void {
+  /**
+   * Runs one call. Whatever it throws spoils the transaction, also when `apply` catches it: a call that failed has not
+   * happened, half of it must not stay, and the rest may have been meant to go with it.
+   */
+  #call<Value>(work: () => Value): Value {
+    try {
+      this.#assertLive();
+      if (this.#over === 'settled') {
+        throw new InvalidInputError('tx', 'settling comes last: nothing may follow it');
+      }
+      if (this.#applying) throw new InvalidInputError('tx', 'an effect is being applied: finish it first');
+      return work();
+    } catch (error) {
+      this.#failure ??= { error };
+      throw error;
+    }
+  }
+
+  #apply(apply: () => unknown): unknown {
+    this.#applying = true;
+    try {
+      return apply();
+    } finally {
+      this.#applying = false;
+    }
+  }
+
+  /** Throws what the first failed call threw. */
+  assertWhole(): void {
+    if (this.#failure !== null) throw this.#failure.error;
+  }
+
+  /** Who kept a transaction beyond its end holds nothing: neither the job nor the program's state. */
+  #assertLive(): void {
     if (this.#over === 'ended') throw new InvalidInputError('tx', 'its transaction is over');
-    if (this.#over === 'settled')
-      throw new InvalidInputError('tx', 'settling comes last: nothing may follow it');
   }
 
   #place(key: string): EffectPlace {
@@ -191,7 +236,6 @@ class EngineTransaction implements StoreTransaction {
     readonly type: 'commit' | 'step';
     readonly stored: EffectRow | null;
   } {
-    this.#assertOpen();
     readName(key, 'key', limits.effectKeyBytesMax);
     const digest = sha256Hex(`${type}:${readJson(descriptor ?? null, 'descriptor')}`);
     const stored = this.#engine.session.effect(this.#place(key)) ?? null;
@@ -203,13 +247,8 @@ class EngineTransaction implements StoreTransaction {
     const effect = mark === null ? null : { descriptor: mark.descriptor, result };
     const row = this.#engine.rowOf(this.#holder.id);
     const decision = this.#engine.decide(row, command, { ...NO_CONTEXT, effect });
-    if (!decision.accepted) throw this.#refuse(decision.refused);
+    if (!decision.accepted) throw new RefusedInTransaction(decision.refused);
     return decision.duplicate;
-  }
-
-  #refuse(refused: Refusal): RefusedInTransaction {
-    this.refused ??= refused;
-    return new RefusedInTransaction(refused);
   }
 
   #store(

@@ -8,7 +8,18 @@ import * as operate from '../engine/operate.ts';
 import * as acts from '../engine/store-acts.ts';
 import { admitHolder, refusalOf, run } from '../engine/transact.ts';
 import { InvalidInputError } from '../errors.ts';
-import { readClaim, readHolder, readRequests, readWhole } from '../input.ts';
+import {
+  checkClockName,
+  checkedIds,
+  readClaim,
+  readClock,
+  readFlag,
+  readFunction,
+  readHolder,
+  readOptions,
+  readRequests,
+  readWhole,
+} from '../input.ts';
 import type { Snapshot } from '../snapshot.ts';
 import type {
   Act,
@@ -57,10 +68,11 @@ export class MemoryStore implements Store {
 
   constructor(options: MemoryStoreOptions) {
     if (options.keepKeysForMs !== undefined) {
-      readWhole(options.keepKeysForMs, 'keepKeysForMs', 0, limits.tickMax);
+      readWhole(options.keepKeysForMs, 'keepKeysForMs', 0, limits.keepKeysForMsMax);
     }
-    const application = deepCopyJson(options.application ?? {}) as ApplicationState;
-    this.#world = new World(options, application);
+    checkClockName(options.clockName);
+    const application = checkedApplication(options.application ?? {});
+    this.#world = new World({ ...options, randomId: checkedIds(options.randomId) }, application);
     this.capabilities = { durable: false, shared: false, clock: options.clockName };
   }
 
@@ -74,8 +86,9 @@ export class MemoryStore implements Store {
     options: { readonly atomic?: boolean } = {},
   ): Promise<readonly EnqueueVerdict[]> {
     const asked = readRequests(requests);
+    const atomic = readFlag(readOptions(options, 'options', ['atomic']).atomic ?? false, 'atomic');
     try {
-      return this.#change((engine) => enqueue(engine, asked, options.atomic === true));
+      return this.#change((engine) => enqueue(engine, asked, atomic));
     } catch (error) {
       return withheld(error);
     }
@@ -109,20 +122,21 @@ export class MemoryStore implements Store {
 
   async transact<Value>(holder: Holder, apply: (tx: StoreTransaction) => Value): Promise<Transacted<Value>> {
     const read = readHolder(holder, 'holder');
+    readFunction(apply, 'apply');
     const admitted = this.#change((engine) => admitHolder(engine, read));
     if (!admitted.ok) return admitted;
-    const before = this.application();
+    // Edited apart and installed with the commit: who keeps the object, or fails, has touched nothing of the store.
+    const working = this.application();
     const { id } = read;
     try {
       const answer = this.#world.atomically((engine) => {
-        const value = run(engine, read, () => this.#world.application, apply);
-        this.#world.application = checkedApplication(this.#world.application);
+        const value = run(engine, read, () => working, apply);
+        this.#world.application = checkedApplication(working);
         return { ok: true, value, job: detach(engine.rowOf(id).job) } as const;
       });
       this.#world.wake();
       return answer;
     } catch (error) {
-      this.#world.application = before;
       const refused = refusalOf(error);
       const after = this.#change((engine) => admitHolder(engine, read));
       return after.ok ? { ok: false, refused, job: (await this.get(id))?.job ?? null } : after;
@@ -214,9 +228,10 @@ export class MemoryStore implements Store {
   }
 
   subscribe(wake: Wake): () => void {
-    this.#world.wakes.add(wake);
+    const subscription = { wake: readFunction(wake, 'wake') };
+    this.#world.wakes.add(subscription);
     return () => {
-      this.#world.wakes.delete(wake);
+      this.#world.wakes.delete(subscription);
     };
   }
 
@@ -232,10 +247,9 @@ export class MemoryStore implements Store {
     value: unknown,
     options: { readonly as: 'restart' | 'copy'; readonly by: By },
   ): Promise<void> {
-    if (options.as !== 'restart' && options.as !== 'copy') {
-      throw new InvalidInputError('as', 'must be restart or copy');
-    }
-    this.#answer(() => restore(this.#world, value, options.as, options.by));
+    const { as, by } = readOptions(options, 'options', ['as', 'by']);
+    if (as !== 'restart' && as !== 'copy') throw new InvalidInputError('as', 'must be restart or copy');
+    this.#answer(() => restore(this.#world, value, as, by));
   }
 
   async seal(movedTo: string, by: By): Promise<void> {
@@ -248,6 +262,7 @@ export class MemoryStore implements Store {
   }
 
   async close(): Promise<void> {
+    if (!this.#world.closed) this.#world.assertOpen();
     this.#world.closed = true;
     this.#world.wakes.clear();
   }
@@ -266,7 +281,7 @@ export class MemoryStore implements Store {
   /** The clock as reads see it; a read commits nothing, so it follows no clock back. */
   #read<Value>(work: (now: number) => Value): Value {
     this.#world.assertOpen();
-    const read = this.#world.options.clock();
+    const read = readClock(this.#world.options.clock);
     const { lastTick } = this.#world.tables.counters;
     const held = read < lastTick && lastTick - read <= limits.clockToleranceMs;
     return work(held ? lastTick : read);
@@ -277,7 +292,8 @@ export class MemoryStore implements Store {
 function checkedApplication(application: ApplicationState): ApplicationState {
   const bounds = { maxDepth: limits.payloadDepthMax, maxBytes: Number.MAX_SAFE_INTEGER };
   const canonical = canonicalJson(application, bounds);
-  if (canonical.ok) return deepCopyJson(application) as ApplicationState;
+  if (canonical.ok && canonical.text.startsWith('{')) return deepCopyJson(application) as ApplicationState;
+  if (canonical.ok) throw new InvalidInputError('application', 'must be a plain object');
   throw new InvalidInputError('application', `${canonical.problem} at ${canonical.path}`);
 }
 

@@ -2,7 +2,7 @@
 import { limits } from '../../core/index.ts';
 import { encodeEntry, packLedger, sha256Hex } from '../../evidence/index.ts';
 import { SnapshotRefusedError } from '../errors.ts';
-import { byRow } from '../input.ts';
+import { byRow, readClock } from '../input.ts';
 import type { Row } from '../session.ts';
 import { SNAPSHOT_FORMAT, type Snapshot } from '../snapshot.ts';
 import { checkSnapshot, type ProvenJob, type ProvenSnapshot } from '../snapshot-check.ts';
@@ -16,7 +16,7 @@ export function snapshot(world: World): Snapshot {
   return structuredClone({
     format: SNAPSHOT_FORMAT,
     clock: world.options.clockName,
-    takenAt: Math.max(world.options.clock(), counters.lastTick),
+    takenAt: Math.max(readClock(world.options.clock), counters.lastTick),
     sealedTo,
     keepKeysForMs: world.keepKeysForMs,
     counters,
@@ -47,12 +47,11 @@ export function restore(world: World, value: unknown, as: 'restart' | 'copy', by
   const proven = checkSnapshot(value);
   const { snapshot: taken } = proven;
   const noted = byRow(by);
-  if (world.tables.rows.size > 0) {
-    throw new SnapshotRefusedError(
-      'store',
-      'must be empty',
-      'Restore into a new store; this one is as it was.',
-    );
+  const { rows, keys, effects, queues } = world.tables;
+  const kept = [rows, keys, effects, queues].some((table) => table.size > 0);
+  if (kept || Object.keys(world.application).length > 0) {
+    const problem = 'must be empty: without jobs, keys, marks, settings of queues and state of the program';
+    throw new SnapshotRefusedError('store', problem, 'Restore into a new store; this one is as it was.');
   }
   if (taken.clock === 'simulated' && world.options.clockName === 'unix') {
     throw new SnapshotRefusedError(
@@ -114,7 +113,9 @@ function fill(world: World, { snapshot: taken, jobs }: ProvenSnapshot): void {
   for (const mark of taken.effects) effects.set(effectRowKey(mark), mark);
   for (const row of taken.queues) queues.set(row.queue, row);
   for (const row of taken.definitions) definitions.set(JSON.stringify(row), row);
-  for (const [number, act] of taken.acts.entries()) acts.set(number, act);
+  // What was done to this store before stays on record.
+  const before = acts.size;
+  for (const [number, act] of taken.acts.entries()) acts.set(before + number, act);
 }
 
 function rowFrom(proven: ProvenJob): Row {

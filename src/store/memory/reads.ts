@@ -12,7 +12,7 @@ import { detach } from '../engine/detach.ts';
 import { NO_CONTEXT } from '../engine/engine.ts';
 import { contradictionsOf, isOver, matches, needsYouOf, type ViewSource, viewOf } from '../engine/views.ts';
 import { explainJob } from '../explain.ts';
-import { readFields, readWhole } from '../input.ts';
+import { readDefinitions, readQuery, readWhole } from '../input.ts';
 import type {
   ClaimRequest,
   Counts,
@@ -55,10 +55,10 @@ export function getByKey(
   return held === undefined || isOver(held, view, now) ? null : { id: held.jobId, view };
 }
 
-export function find(world: World, query: FindQuery): Found {
-  readFields(query, 'query');
-  const limit = readWhole(query.limit ?? limits.findPageDefault, 'limit', 1, limits.findPageMax);
-  const afterId = readWhole(query.afterId ?? 0, 'afterId', 0, limits.idMax);
+export function find(world: World, given: FindQuery): Found {
+  const query = readQuery(given);
+  const limit = query.limit ?? limits.findPageDefault;
+  const afterId = query.afterId ?? 0;
   const source = sourceOf(world);
   const jobs: JobView[] = [];
   for (const row of [...world.tables.rows.values()].sort((a, b) => a.job.id - b.job.id)) {
@@ -179,7 +179,8 @@ export function explain(
     ...NO_CONTEXT,
     laneHead: head === null || head.id === id,
     queuePaused: pausedBy !== null,
-    claimer: definitions.find((definition) => definition.kind === kind) ?? null,
+    claimer:
+      readDefinitions(definitions, 'definitions').find((definition) => definition.kind === kind) ?? null,
   };
   return explainJob({ job: row.job, now, context, headId: head?.id ?? null, pausedBy });
 }

@@ -1,14 +1,9 @@
 /** The state of one memory store and the only way to change it: all of it or nothing, by one clock rule. */
-import {
-  cutLease,
-  type DefinitionRecord,
-  isTick,
-  type Job,
-  limits,
-  stateIsTerminal,
-} from '../../core/index.ts';
+import { cutLease, type DefinitionRecord, type Job, limits, stateIsTerminal } from '../../core/index.ts';
 import { Engine } from '../engine/engine.ts';
-import { StoreClosedError, StoreSealedError } from '../errors.ts';
+import { tellAll } from '../engine/wake.ts';
+import { InTransactionError, NumbersExhaustedError, StoreClosedError, StoreSealedError } from '../errors.ts';
+import { readClock } from '../input.ts';
 import type { EffectPlace, EffectRow, KeyRow, Picker, QueueRow, Row, Session } from '../session.ts';
 import type { Act, ApplicationState, ClaimRequest, Testimony, Wake } from '../store.ts';
 import { ClaimIndex, type Route } from './claim-index.ts';
@@ -34,7 +29,8 @@ export class World {
   readonly keepKeysForMs: number;
   readonly tables: Tables = new Tables();
   readonly index: ClaimIndex = new ClaimIndex((id) => this.tables.rows.get(id));
-  readonly wakes: Set<Wake> = new Set();
+  /** One object per subscription, so that one listener may subscribe twice and take back one. */
+  readonly wakes: Set<{ readonly wake: Wake }> = new Set();
   application: ApplicationState;
   closed = false;
   #inTransaction = false;
@@ -48,13 +44,13 @@ export class World {
 
   assertOpen(): void {
     if (this.closed) throw new StoreClosedError();
+    if (this.#inTransaction) throw new InTransactionError();
   }
 
   /** Runs a changing verb: all of it or nothing. Nothing can come between, since `work` is synchronous. */
   atomically<Value>(work: (engine: Engine) => Value): Value {
     this.assertOpen();
     if (this.tables.sealedTo !== null) throw new StoreSealedError(this.tables.sealedTo);
-    if (this.#inTransaction) throw new Error('a verb was called inside a transaction of the same store');
     this.#inTransaction = true;
     this.tables.begin();
     try {
@@ -71,18 +67,18 @@ export class World {
     }
   }
 
-  /** Tells listeners of queues with new work, after the commit; what they throw is theirs and disturbs nobody. */
+  /**
+   * Tells listeners of queues with new work, after the commit and apart from it: what they throw or call is theirs and
+   * disturbs nobody.
+   */
   wake(): void {
-    if (this.#woken.size === 0) return;
+    if (this.#woken.size === 0 || this.wakes.size === 0) {
+      this.#woken.clear();
+      return;
+    }
     const queues = [...this.#woken];
     this.#woken.clear();
-    for (const wake of this.wakes) {
-      try {
-        wake({ queues });
-      } catch {
-        // A listener is a hint's receiver: the commit it hears of has happened.
-      }
-    }
+    queueMicrotask(() => tellAll([...this.wakes], queues));
   }
 
   /**
@@ -90,8 +86,7 @@ export class World {
    * future it had been in is not a rule, so leases reckoned from it are cut, and every job it had touched records that.
    */
   #openSession(): MemorySession {
-    const read = this.options.clock();
-    if (!isTick(read)) throw new Error('the clock did not answer a whole number of milliseconds');
+    const read = readClock(this.options.clock);
     const { lastTick } = this.tables.counters;
     const held = read < lastTick && lastTick - read <= limits.clockToleranceMs;
     const now = held ? lastTick : read;
@@ -162,6 +157,7 @@ class MemorySession implements Session {
 
   takeId(): number {
     const id = this.#tables.counters.nextId;
+    if (id >= limits.idMax) throw new NumbersExhaustedError('ids');
     this.#tables.counters = { ...this.#tables.counters, nextId: id + 1 };
     return id;
   }
@@ -172,6 +168,7 @@ class MemorySession implements Session {
 
   takeToken(): number {
     const token = this.peekToken();
+    if (token >= limits.tokenMax) throw new NumbersExhaustedError('tokens');
     this.#tables.counters = { ...this.#tables.counters, nextToken: token + 1 };
     return token;
   }

@@ -2,9 +2,10 @@
  * Group commit: calls that arrive while a commit is in flight join the next, and each is answered only after the commit
  * that holds it is durable. The event loop never sleeps for another process's lock.
  */
-import { cutLease, isTick, limits } from '../../core/index.ts';
+import { cutLease, limits } from '../../core/index.ts';
 import { Engine } from '../engine/engine.ts';
 import { StoreClosedError, StoreSealedError } from '../errors.ts';
+import { readClock } from '../input.ts';
 import { Catalogue } from './catalogue.ts';
 import type { SqlConnection } from './driver.ts';
 import { isBusy, OutcomeUnknownError, StorageBusyError, StorageFailedError, storageError } from './errors.ts';
@@ -97,14 +98,20 @@ export class Commits {
     return foreign;
   }
 
-  /** Waits for the calls already made; later ones are refused. */
-  async close(): Promise<void> {
+  /** Refuses calls from now on. */
+  refuse(): void {
     this.#closed = true;
-    if (this.#scheduled || this.#calls.length > 0) {
-      await new Promise<void>((resolve) => {
-        this.#idle = resolve;
-      });
-    }
+  }
+
+  /** Resolves when the calls already made are answered. */
+  async drained(): Promise<void> {
+    if (!this.#scheduled && this.#calls.length === 0) return;
+    await new Promise<void>((resolve) => {
+      this.#idle = resolve;
+    });
+  }
+
+  close(): void {
     this.#connection?.close();
     this.#connection = null;
   }
@@ -210,8 +217,7 @@ export class Commits {
     if (sealedTo !== null) throw new StoreSealedError(sealedTo);
     this.catalogue.enter(columns.number('epoch'));
     const lastTick = columns.number('last_tick');
-    const read = this.#options.clock();
-    if (!isTick(read)) throw new Error('the clock did not answer a whole number of milliseconds');
+    const read = readClock(this.#options.clock);
     const held = read < lastTick && lastTick - read <= limits.clockToleranceMs;
     const now = held ? lastTick : read;
     const session = new SqliteSession(

@@ -39,6 +39,7 @@ interface BetterSqliteDatabase {
   exec(sql: string): unknown;
   close(): unknown;
   readonly inTransaction: boolean;
+  readonly open: boolean;
 }
 
 /**
@@ -58,7 +59,7 @@ export function betterSqliteDriver(): SqlDriver {
           database.exec(sql);
         },
         close: () => {
-          database.close();
+          if (database.open) database.close();
         },
         get inTransaction() {
           return database.inTransaction;

@@ -72,6 +72,12 @@ function base64(entries: readonly Uint8Array[]): string {
   return Buffer.from(packLedger(entries)).toString('base64');
 }
 
+/** Whether a store holds anything a restore would mix with. Acts and definitions only grow, and may be there. */
+const KEPT = `
+  select exists (select 1 from submission) or exists (select 1 from idempotency)
+    or exists (select 1 from effect) or exists (select 1 from queue)
+    or exists (select 1 from application where state <> '{}') as kept`;
+
 /** Fills an empty store from a proven snapshot, inside the transaction that is open. */
 export function restore(
   session: SqliteSession,
@@ -82,13 +88,10 @@ export function restore(
 ): void {
   const taken = proven.snapshot;
   const noted = byRow(by);
-  const jobs = new Columns(connection.prepare('select count(*) as jobs from submission').get() ?? {});
-  if (jobs.number('jobs') > 0) {
-    throw new SnapshotRefusedError(
-      'store',
-      'must be empty',
-      'Restore into a new store; this one is as it was.',
-    );
+  const kept = connection.prepare(KEPT).get();
+  if (kept !== undefined && new Columns(kept).number('kept') > 0) {
+    const problem = 'must be empty: without jobs, keys, marks, settings of queues and state of the program';
+    throw new SnapshotRefusedError('store', problem, 'Restore into a new store; this one is as it was.');
   }
   const counters = countersAfter(connection, taken, as);
   for (const row of taken.queues) session.setQueue(row);

@@ -14,7 +14,7 @@ import { unpackLedger } from '../../evidence/index.ts';
 import { NO_CONTEXT } from '../engine/engine.ts';
 import { contradictionsOf, isOver, matches, needsYouOf, type ViewSource, viewOf } from '../engine/views.ts';
 import { explainJob } from '../explain.ts';
-import { readFields, readWhole } from '../input.ts';
+import { readDefinitions, readQuery, readWhole } from '../input.ts';
 import type {
   Act,
   ClaimRequest,
@@ -154,14 +154,14 @@ export class Reads {
   }
 
   /** Merges the live and the settled rows in the order of their ids, a page of ids at a time. */
-  find(query: FindQuery): Found {
-    readFields(query, 'query');
-    const limit = readWhole(query.limit ?? limits.findPageDefault, 'limit', 1, limits.findPageMax);
+  find(given: FindQuery): Found {
+    const query = readQuery(given);
+    const limit = query.limit ?? limits.findPageDefault;
     const jobs: JobView[] = [];
     const text = candidates(query);
     if (text === null) return { jobs, nextAfterId: null };
     const ids = this.#connection.prepare(text);
-    let after = readWhole(query.afterId ?? 0, 'afterId', 0, limits.idMax);
+    let after = query.afterId ?? 0;
     for (;;) {
       const page = ids.all(after).map((row) => new Columns(row).number('id'));
       for (const id of page) {
@@ -322,7 +322,8 @@ export class Reads {
       ...NO_CONTEXT,
       laneHead: head === null || head.id === id,
       queuePaused: pausedBy !== null,
-      claimer: definitions.find((definition) => definition.kind === kind) ?? null,
+      claimer:
+        readDefinitions(definitions, 'definitions').find((definition) => definition.kind === kind) ?? null,
     };
     return explainJob({ job, now, context, headId: head?.id ?? null, pausedBy });
   }

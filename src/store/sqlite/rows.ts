@@ -30,9 +30,16 @@ interface Rare {
   readonly testimonies: number;
   readonly openSteps: readonly OpenStep[];
   readonly requiredEffectCommitted: boolean;
+  readonly marked: boolean;
 }
 
-const NOTHING_RARE: Rare = { testified: null, testimonies: 0, openSteps: [], requiredEffectCommitted: false };
+const NOTHING_RARE: Rare = {
+  testified: null,
+  testimonies: 0,
+  openSteps: [],
+  requiredEffectCommitted: false,
+  marked: false,
+};
 
 /** Reads columns by name and type; a value of another type is damage and says where. */
 export class Columns {
@@ -173,10 +180,12 @@ export function settledRow(sql: SqlRow, submission: Submission): Loaded {
 }
 
 function rareOf(job: Job): string | null {
-  const { testified, testimonies, openSteps, requiredEffectCommitted } = job;
+  const { testified, testimonies, openSteps, requiredEffectCommitted, marked } = job;
   const common =
-    testified === null && testimonies === 0 && openSteps.length === 0 && !requiredEffectCommitted;
-  return common ? null : JSON.stringify({ testified, testimonies, openSteps, requiredEffectCommitted });
+    testified === null && testimonies === 0 && openSteps.length === 0 && !requiredEffectCommitted && !marked;
+  return common
+    ? null
+    : JSON.stringify({ testified, testimonies, openSteps, requiredEffectCommitted, marked });
 }
 
 const flag = (value: boolean): number => (value ? 1 : 0);

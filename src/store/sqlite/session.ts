@@ -13,6 +13,7 @@ import {
 } from '../../core/index.ts';
 import { packLedger, submissionText } from '../../evidence/index.ts';
 import type { ViewSource } from '../engine/views.ts';
+import { NumbersExhaustedError } from '../errors.ts';
 import type { EffectPlace, EffectRow, KeyRow, Picker, QueueRow, Row, Session } from '../session.ts';
 import type { Act, ClaimRequest, Testimony } from '../store.ts';
 import type { Catalogue, Route } from './catalogue.ts';
@@ -275,6 +276,7 @@ export class SqliteSession implements Session {
   }
 
   takeId(): number {
+    if (this.#nextId >= limits.idMax) throw new NumbersExhaustedError('ids');
     this.#nextId += 1;
     return this.#nextId - 1;
   }
@@ -284,6 +286,7 @@ export class SqliteSession implements Session {
   }
 
   takeToken(): number {
+    if (this.#nextToken >= limits.tokenMax) throw new NumbersExhaustedError('tokens');
     this.#nextToken += 1;
     return this.#nextToken - 1;
   }

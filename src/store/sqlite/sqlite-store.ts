@@ -1,6 +1,6 @@
 /** The SQLite store: one file, durable at every answer, shared fairly by the processes of one machine. */
 import { randomInt } from 'node:crypto';
-import { canonicalJson, type DefinitionStanding, isTick, limits } from '../../core/index.ts';
+import { canonicalJson, type DefinitionStanding, limits } from '../../core/index.ts';
 import { enqueue, withheld } from '../engine/admission.ts';
 import * as custody from '../engine/custody.ts';
 import { detach } from '../engine/detach.ts';
@@ -8,8 +8,20 @@ import type { Engine } from '../engine/engine.ts';
 import * as operate from '../engine/operate.ts';
 import * as acts from '../engine/store-acts.ts';
 import { admitHolder, refusalOf, run } from '../engine/transact.ts';
+import { tellAll } from '../engine/wake.ts';
 import { InvalidInputError, SnapshotRefusedError, StoreClosedError, StoreSealedError } from '../errors.ts';
-import { readClaim, readHolder, readRequests, readWhole } from '../input.ts';
+import {
+  checkClockName,
+  checkedIds,
+  readClaim,
+  readClock,
+  readFlag,
+  readFunction,
+  readHolder,
+  readOptions,
+  readRequests,
+  readWhole,
+} from '../input.ts';
 import type { Snapshot } from '../snapshot.ts';
 import { checkSnapshot } from '../snapshot-check.ts';
 import type {
@@ -82,11 +94,16 @@ export class SqliteStore implements Store {
   readonly #options: SqliteStoreOptions;
   readonly #commits: Commits;
   readonly #reads: Reads;
-  readonly #wakes: Set<Wake>;
+  readonly #wakes: Set<{ readonly wake: Wake }>;
   #poll: NodeJS.Timeout | null = null;
   #closed = false;
 
-  constructor(options: SqliteStoreOptions, commits: Commits, reads: Reads, wakes: Set<Wake>) {
+  constructor(
+    options: SqliteStoreOptions,
+    commits: Commits,
+    reads: Reads,
+    wakes: Set<{ readonly wake: Wake }>,
+  ) {
     this.#options = options;
     this.#commits = commits;
     this.#reads = reads;
@@ -99,7 +116,7 @@ export class SqliteStore implements Store {
     options: { readonly atomic?: boolean } = {},
   ): Promise<readonly EnqueueVerdict[]> {
     const asked = readRequests(requests);
-    const atomic = options.atomic === true;
+    const atomic = readFlag(readOptions(options, 'options', ['atomic']).atomic ?? false, 'atomic');
     return this.#submit((engine) => enqueue(engine, asked, atomic)).catch(withheld);
   }
 
@@ -142,6 +159,7 @@ export class SqliteStore implements Store {
 
   async transact<Value>(holder: Holder, apply: (tx: StoreTransaction) => Value): Promise<Transacted<Value>> {
     const read = readHolder(holder, 'holder');
+    readFunction(apply, 'apply');
     const admitted = await this.#submit((engine) => admitHolder(engine, read));
     if (!admitted.ok) return admitted;
     try {
@@ -244,10 +262,11 @@ export class SqliteStore implements Store {
   }
 
   subscribe(wake: Wake): () => void {
-    this.#wakes.add(wake);
+    const subscription = { wake: readFunction(wake, 'wake') };
+    this.#wakes.add(subscription);
     this.#poll ??= this.#pollForeignCommits();
     return () => {
-      this.#wakes.delete(wake);
+      this.#wakes.delete(subscription);
       if (this.#wakes.size > 0 || this.#poll === null) return;
       clearInterval(this.#poll);
       this.#poll = null;
@@ -257,7 +276,7 @@ export class SqliteStore implements Store {
   /** Another process's commit shows as a number that changed: a look costs microseconds and no lock. */
   #pollForeignCommits(): NodeJS.Timeout {
     const timer = setInterval(() => {
-      if (this.#commits.foreignCommit()) tell(this.#wakes, []);
+      if (this.#commits.foreignCommit()) tellAll([...this.#wakes], []);
     }, FOREIGN_POLL_MS);
     timer.unref();
     return timer;
@@ -278,7 +297,7 @@ export class SqliteStore implements Store {
     value: unknown,
     options: { readonly as: 'restart' | 'copy'; readonly by: By },
   ): Promise<void> {
-    const { as, by } = options;
+    const { as, by } = readOptions(options, 'options', ['as', 'by']);
     if (as !== 'restart' && as !== 'copy') throw new InvalidInputError('as', 'must be restart or copy');
     const proven = checkSnapshot(value);
     if (proven.snapshot.clock === 'simulated' && this.#options.clockName === 'unix') {
@@ -304,8 +323,11 @@ export class SqliteStore implements Store {
     this.#closed = true;
     if (this.#poll !== null) clearInterval(this.#poll);
     this.#wakes.clear();
-    await this.#commits.close();
+    // The writing connection goes last: only the last one to close moves the log into the file.
+    this.#commits.refuse();
+    await this.#commits.drained();
     this.#reads.close();
+    this.#commits.close();
   }
 
   async #submit<Value>(
@@ -330,7 +352,7 @@ export class SqliteStore implements Store {
 
   /** The clock as reads see it; a read commits nothing, so it follows no clock back. */
   #now({ lastTick }: ReadCounter): number {
-    const read = this.#options.clock();
+    const read = readClock(this.#options.clock);
     return read < lastTick && lastTick - read <= limits.clockToleranceMs ? lastTick : read;
   }
 }
@@ -360,16 +382,6 @@ class Application {
   }
 }
 
-function tell(wakes: ReadonlySet<Wake>, queues: readonly string[]): void {
-  for (const wake of wakes) {
-    try {
-      wake({ queues });
-    } catch {
-      // A listener is a hint's receiver: the commit it hears of has happened.
-    }
-  }
-}
-
 /**
  * Opens a SQLite store, making the file and its schema when they are missing. Rejects with a typed error for a file that
  * cannot keep what is promised; then it was not changed.
@@ -385,8 +397,10 @@ function tell(wakes: ReadonlySet<Wake>, queues: readonly string[]): void {
  */
 export async function openSqliteStore(path: string, options: SqliteStoreOptions): Promise<SqliteStore> {
   if (options.keepKeysForMs !== undefined)
-    readWhole(options.keepKeysForMs, 'keepKeysForMs', 0, limits.tickMax);
-  if (!isTick(options.clock())) throw new InvalidInputError('clock', 'must answer whole milliseconds');
+    readWhole(options.keepKeysForMs, 'keepKeysForMs', 0, limits.keepKeysForMsMax);
+  checkClockName(options.clockName);
+  readClock(options.clock);
+  const randomId = checkedIds(options.randomId);
   const driver = options.driver ?? betterSqliteDriver();
   const random = (): number => randomInt(2 ** 32) / 2 ** 32;
   const file = {
@@ -402,15 +416,15 @@ export async function openSqliteStore(path: string, options: SqliteStoreOptions)
   };
   const reopen = (): Promise<SqlConnection> => openWriting(path, file);
   const connection = await reopen();
-  const wakes = new Set<Wake>();
+  const wakes = new Set<{ readonly wake: Wake }>();
   const commits = new Commits(connection, {
     clock: options.clock,
-    randomId: options.randomId,
+    randomId,
     random,
     path,
-    writer: options.randomId(),
+    writer: randomId(),
     reopen,
-    committed: (queues) => tell(wakes, queues),
+    committed: (queues) => tellAll([...wakes], queues),
   });
   const reads = new Reads(path === IN_MEMORY ? connection : openReading(path, driver));
   return new SqliteStore(options, commits, reads, wakes);
