@@ -33,6 +33,8 @@ export class Attempt {
   #settle: (ended: Ended) => void = () => undefined;
   #timers: (() => void)[] = [];
   #called = false;
+  /** The job an internal one is about: keys and identity are its own, or the other side would be asked about nothing. */
+  #parent: Delivery['job'] | null = null;
   #over = false;
   /** The handler still runs although the attempt is over. */
   zombie = false;
@@ -78,8 +80,10 @@ export class Attempt {
   abort(reason: AbortReason): void {
     if (!this.#controller.signal.aborted) this.#controller.abort(new AttemptAborted(reason));
     if (this.#over) return;
-    if (reason === 'timeout') this.#end(this.#silent(`no answer within ${this.definition.timeoutMs} ms`));
-    if (reason === 'lease_lost' || reason === 'deadline') this.#end('decided');
+    if (reason === 'timeout') {
+      this.#end(this.#silent(`no answer within ${this.definition.timeoutMs} ms`), true);
+    }
+    if (reason === 'lease_lost' || reason === 'deadline') this.#end('decided', true);
   }
 
   /** The grace of a shutdown is over and the handler has not answered. */
@@ -88,18 +92,19 @@ export class Attempt {
     if (!this.#called)
       this.#end({ outcome: 'interrupted', report: 'shut down before it was started', neverCalled: true });
     else if (this.delivery.job.idempotent)
-      this.#end({ outcome: 'interrupted', report: 'shut down without an answer' });
-    else this.#end({ outcome: 'uncertain', report: 'shut down without an answer' });
+      this.#end({ outcome: 'interrupted', report: 'shut down without an answer' }, true);
+    else this.#end({ outcome: 'uncertain', report: 'shut down without an answer' }, true);
   }
 
-  #end(ended: Ended): void {
+  /** `forced`: the attempt is over although its handler has not ended. */
+  #end(ended: Ended, forced = false): void {
     if (this.#over) {
       this.zombie = false;
       if (ended !== 'decided') this.onLate(ended);
       return;
     }
     this.#over = true;
-    this.zombie = this.#called;
+    this.zombie = this.#called && forced;
     for (const cancel of this.#timers) cancel();
     this.#settle(ended);
   }
@@ -128,6 +133,7 @@ export class Attempt {
     const parentId = this.delivery.job.submission.internal?.parentId ?? 0;
     const parent = await this.#host.store.get(parentId);
     if (parent === null) throw outcome.permanent(`job ${parentId} is gone`);
+    this.#parent = parent.job;
     return parent.payload;
   }
 
@@ -186,7 +192,7 @@ export class Attempt {
   }
 
   #runningJob(payload: unknown): RunningJob<unknown> {
-    const { id, submission, occurrence } = this.delivery.job;
+    const { id, submission, occurrence } = this.#parent ?? this.delivery.job;
     const { kind, queue, orderingKey, deadline } = submission;
     return { id, kind, payload, queue, orderingKey, deadline, occurrence };
   }
@@ -194,12 +200,13 @@ export class Attempt {
   #context(): JobContext {
     const { time, log } = this.#host;
     const { job } = this.delivery;
+    const { submission, occurrence } = this.#parent ?? job;
     return {
       signal: this.#controller.signal,
       attempt: job.attempt,
       token: job.token,
       now: () => time.now(),
-      effectKey: (name) => `custody:${job.submission.lineage}:${job.occurrence}:${name}`,
+      effectKey: (name) => `custody:${submission.lineage}:${occurrence}:${name}`,
       log: (message, details = {}) => log(message, { ...details, job: job.id, attempt: job.attempt }),
       commit: (key, descriptor, apply) => this.#commit(key, descriptor, apply),
       step: (key, options, run) => this.#step(key, options, run),

@@ -51,7 +51,6 @@ const RETRY_MS_MAX = 10_000;
 const MARGIN = 0.1;
 /** How soon a requested cancellation or a lost lease is noticed at the latest, however long the lease. */
 const HEARTBEAT_MS_MAX = 1_000;
-const REPORTED_LATE_MAX = 1_000;
 
 export class Worker {
   readonly name: string;
@@ -145,6 +144,7 @@ export class Worker {
     const definitions = [...this.#definitions.values()];
     const records = definitions.map(recordOf);
     const standings = await this.#store.register({ worker: this.name, definitions: records });
+    if (this.#state !== 'running') return;
     const changed = definitions.filter((_, index) => standings[index] === 'changed');
     if (changed.length > 0) {
       this.#state = 'stopped';
@@ -316,7 +316,7 @@ export class Worker {
   /** Whatever the handler says after its attempt is over is testimony, and may decide an UNCERTAIN job. */
   #reportLate(attempt: Attempt, report: Omit<Settlement, 'id' | 'token' | 'worker'>): void {
     this.#zombies.delete(attempt);
-    if (this.#state === 'stopped' || this.#zombies.size > REPORTED_LATE_MAX) return;
+    if (this.#state === 'stopped') return;
     const settlement: Settlement = { ...attempt.holder, worker: this.name, ...report };
     this.#log.warn(
       { job: settlement.id },
@@ -343,6 +343,8 @@ export class Worker {
 
   /** Renews all leases in one call; a round that fails proves nothing, and each attempt trusts its lease for itself. */
   #beat(): void {
+    // A round may still be under way when the last thing held was given back.
+    if (this.#state === 'stopped') return;
     const everyMs = Math.min(this.#options.leaseMs / 3, HEARTBEAT_MS_MAX);
     this.#after(everyMs, () => {
       const now = this.#time.monotonic();
