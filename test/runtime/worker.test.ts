@@ -259,6 +259,29 @@ describe('a worker', () => {
     });
   });
 
+  test('that has stopped sets no timer any more, whatever was under way', async () => {
+    const { custody, time, logged } = await open();
+    const handler = defineJob({ ...base, idempotent: true, run: () => null });
+    await custody.enqueue(handler, { n: 1 });
+    const worker = custody.work([handler], { leaseMs: 300 });
+    await time.advance(99);
+    const stopped = worker.stop();
+    await time.advance(10_000);
+    await stopped;
+    await custody.store.close();
+    await time.advance(60_000);
+    expect(logged.filter(({ level }) => level !== 'info')).toEqual([]);
+  });
+
+  test('counts no zombie when every handler ended by itself', async () => {
+    const { custody, time } = await open();
+    const handler = defineJob({ ...base, idempotent: true, run: () => null });
+    for (let n = 0; n < 20; n++) await custody.enqueue(handler, { n });
+    const worker = custody.work([handler]);
+    await time.advance(100);
+    expect(worker.stats()).toMatchObject({ settled: 20, zombies: 0, running: 0 });
+  });
+
   test('that finds its lease lost tells the handler, and its late word decides what nobody could know', async () => {
     const { custody, time } = await open();
     const work = gate();
@@ -311,6 +334,32 @@ describe('reconcilers and compensations', () => {
     expect(asked).toEqual([7, 1]);
     expect((await custody.store.get(id))?.job).toMatchObject({ state: STATE.SUCCEEDED, cause: 'reconciled' });
     expect((await custody.verify(id))?.ok).toBe(true);
+  });
+
+  test('a reconciler and a compensation are given the keys of the lost job, or the other side would be asked about nothing', async () => {
+    const { custody, time } = await open();
+    const keys: string[] = [];
+    const charge = defineJob({
+      ...base,
+      idempotent: false,
+      reconcileAfter: 0,
+      run: (_job, context) => {
+        keys.push(context.effectKey('charge'));
+        return outcome.uncertain('timeout');
+      },
+      reconcile: (job, context) => {
+        keys.push(context.effectKey('charge'));
+        return job.id === 1 ? 'failed' : 'unknown';
+      },
+      compensate: (_job, context) => {
+        keys.push(context.effectKey('charge'));
+      },
+    });
+    await custody.enqueue(charge, { n: 7 });
+    custody.work([charge], { pollMs: 10 });
+    await time.advance(1_000);
+    expect(keys).toHaveLength(3);
+    expect(new Set(keys).size).toBe(1);
   });
 
   test('a reconciler that never knows leaves the job to a person', async () => {
