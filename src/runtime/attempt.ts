@@ -1,11 +1,11 @@
 /** One attempt: calls the handler under custody, and makes one settlement of whatever it does, or of its silence. */
-import { canonicalJson, limits } from '../core/index.ts';
-import type { Delivery, Settlement, Store, StoreTransaction, Transacted } from '../store/store.ts';
+import { canonicalJson, type Job, limits, STATE } from '../core/index.ts';
+import type { Delivery, JobView, Settlement, Store, StoreTransaction, Transacted } from '../store/store.ts';
 import { type AbortReason, AttemptAborted, LeaseLostError } from './abort.ts';
 import type { Time } from './clock.ts';
 import type { CompensateContext, JobContext, ReconcileContext, RunningJob } from './context.ts';
 import type { AnyDefinition, ReconcileAnswer } from './definition.ts';
-import { Outcome, outcome } from './outcome.ts';
+import { isOutcome, type Outcome, outcome } from './outcome.ts';
 import { readPayload } from './payload.ts';
 import { reasonOf } from './reason.ts';
 
@@ -33,13 +33,16 @@ export class Attempt {
   #settle: (ended: Ended) => void = () => undefined;
   #timers: (() => void)[] = [];
   #called = false;
-  /** The job an internal one is about: keys and identity are its own, or the other side would be asked about nothing. */
-  #parent: Delivery['job'] | null = null;
+  #returned = false;
   #over = false;
   /** The handler still runs although the attempt is over. */
   zombie = false;
-  /** Told what the handler did after the attempt was over. */
-  onLate: (report: Report) => void = () => undefined;
+  /** The last that the handler told of its progress. */
+  told: unknown = null;
+  /** Told what the handler did after the attempt was over; null when it said nothing that can be believed. */
+  onLate: (report: Report | null) => void = () => undefined;
+  /** The job in question, when this attempt is an internal one. */
+  #parent: JobView | null = null;
 
   constructor(
     delivery: Delivery,
@@ -60,6 +63,11 @@ export class Attempt {
     return { id: this.delivery.job.id, token: this.delivery.job.token };
   }
 
+  /** What is to be settled is known; the handler may still run. */
+  get isOver(): boolean {
+    return this.#over;
+  }
+
   isTrusted(): boolean {
     const { time } = this.#host;
     return time.monotonic() < this.trustedUntil.monotonic && time.now() < this.trustedUntil.wall;
@@ -67,10 +75,15 @@ export class Attempt {
 
   /** Starts the attempt; `ended` says how it ended. Never throws. */
   start(): void {
-    this.#run().then(
-      (ended) => this.#end(ended),
-      (error: unknown) => this.#end(this.#thrown(error)),
-    );
+    this.#run()
+      .finally(() => {
+        this.#returned = true;
+      })
+      .then(
+        (ended) => this.#end(ended),
+        // A throw after the end is most likely the abort itself coming back: only what is named is believed then.
+        (error: unknown) => this.#end(this.#over && !isOutcome(error) ? 'decided' : this.#thrown(error)),
+      );
   }
 
   /**
@@ -80,10 +93,8 @@ export class Attempt {
   abort(reason: AbortReason): void {
     if (!this.#controller.signal.aborted) this.#controller.abort(new AttemptAborted(reason));
     if (this.#over) return;
-    if (reason === 'timeout') {
-      this.#end(this.#silent(`no answer within ${this.definition.timeoutMs} ms`), true);
-    }
-    if (reason === 'lease_lost' || reason === 'deadline') this.#end('decided', true);
+    if (reason === 'timeout') this.#end(this.#silent(`no answer within ${this.definition.timeoutMs} ms`));
+    if (reason === 'lease_lost' || reason === 'deadline') this.#end('decided');
   }
 
   /** The grace of a shutdown is over and the handler has not answered. */
@@ -92,19 +103,18 @@ export class Attempt {
     if (!this.#called)
       this.#end({ outcome: 'interrupted', report: 'shut down before it was started', neverCalled: true });
     else if (this.delivery.job.idempotent)
-      this.#end({ outcome: 'interrupted', report: 'shut down without an answer' }, true);
-    else this.#end({ outcome: 'uncertain', report: 'shut down without an answer' }, true);
+      this.#end({ outcome: 'interrupted', report: 'shut down without an answer' });
+    else this.#end({ outcome: 'uncertain', report: 'shut down without an answer' });
   }
 
-  /** `forced`: the attempt is over although its handler has not ended. */
-  #end(ended: Ended, forced = false): void {
+  #end(ended: Ended): void {
     if (this.#over) {
       this.zombie = false;
-      if (ended !== 'decided') this.onLate(ended);
+      this.onLate(ended === 'decided' ? null : ended);
       return;
     }
     this.#over = true;
-    this.zombie = this.#called && forced;
+    this.zombie = this.#called && !this.#returned;
     for (const cancel of this.#timers) cancel();
     this.#settle(ended);
   }
@@ -116,8 +126,15 @@ export class Attempt {
       job,
       this.#isInternal() ? await this.#parentPayload() : text,
     );
+    // It was given back, or lost, while its payload was read.
+    if (this.#over) return 'decided';
     if (!read.ok) return { outcome: 'refused', report: read.reason, byUpgrade: read.byUpgrade };
+    // Asked right before the handler is called: the answer of the claim may have been long on its way.
     if (!this.isTrusted()) return { outcome: 'interrupted', report: 'custody was over', neverCalled: true };
+    const { deadline } = job.submission;
+    if (deadline !== null && this.#host.time.now() >= deadline) {
+      return { outcome: 'interrupted', report: 'the deadline was reached', neverCalled: true };
+    }
     this.#watchTime();
     this.#called = true;
     const running = this.#runningJob(read.payload);
@@ -133,7 +150,7 @@ export class Attempt {
     const parentId = this.delivery.job.submission.internal?.parentId ?? 0;
     const parent = await this.#host.store.get(parentId);
     if (parent === null) throw outcome.permanent(`job ${parentId} is gone`);
-    this.#parent = parent.job;
+    this.#parent = parent;
     return parent.payload;
   }
 
@@ -149,7 +166,7 @@ export class Attempt {
 
   async #callHandler(job: RunningJob<unknown>): Promise<Report> {
     const result = await this.definition.options.run(job, this.#context());
-    return result instanceof Outcome ? reportOf(result) : succeeded(result);
+    return isOutcome(result) ? reportOf(result) : succeeded(result);
   }
 
   async #callHook(job: RunningJob<unknown>): Promise<Ended> {
@@ -163,11 +180,10 @@ export class Attempt {
     }
     if (options.compensate === undefined)
       return { outcome: 'permanent', report: 'there is no compensation any more' };
-    const parent = await this.#host.store.get(link?.parentId ?? 0);
-    const endedAs = parent?.job.state === 7 ? 'CANCELLED' : 'PERMANENT_FAILURE';
+    const endedAs = this.#parent?.job.state === STATE.CANCELLED ? 'CANCELLED' : 'PERMANENT_FAILURE';
     const context: CompensateContext = { ...this.#context(), endedAs };
-    await options.compensate(job, context);
-    return { outcome: 'succeeded', report: 'null' };
+    const result: unknown = await options.compensate(job, context);
+    return isOutcome(result) ? reportOf(result) : { outcome: 'succeeded', report: 'null' };
   }
 
   /** A definite answer decides the parent and settles this job in one commit; an answer that may not counts as unknown. */
@@ -192,22 +208,32 @@ export class Attempt {
   }
 
   #runningJob(payload: unknown): RunningJob<unknown> {
-    const { id, submission, occurrence } = this.#parent ?? this.delivery.job;
+    // A hook is about its parent; its own job only carries the question.
+    const { id, submission, occurrence } = this.#jobInQuestion();
     const { kind, queue, orderingKey, deadline } = submission;
     return { id, kind, payload, queue, orderingKey, deadline, occurrence };
+  }
+
+  #jobInQuestion(): Job {
+    return this.#parent?.job ?? this.delivery.job;
   }
 
   #context(): JobContext {
     const { time, log } = this.#host;
     const { job } = this.delivery;
-    const { submission, occurrence } = this.#parent ?? job;
+    const { submission, occurrence } = this.#jobInQuestion();
     return {
       signal: this.#controller.signal,
       attempt: job.attempt,
+      delivery: job.delivery,
+      deadline: job.submission.deadline,
       token: job.token,
       now: () => time.now(),
       effectKey: (name) => `custody:${submission.lineage}:${occurrence}:${name}`,
       log: (message, details = {}) => log(message, { ...details, job: job.id, attempt: job.attempt }),
+      progress: (value) => {
+        this.told = value;
+      },
       commit: (key, descriptor, apply) => this.#commit(key, descriptor, apply),
       step: (key, options, run) => this.#step(key, options, run),
     };
@@ -249,7 +275,7 @@ export class Attempt {
 
   /** What an exception means: an outcome says it itself, and anything else is judged by the contract. */
   #thrown(error: unknown): Ended {
-    if (error instanceof Outcome) return reportOf(error);
+    if (isOutcome(error)) return reportOf(error);
     const report = reasonOf(error);
     if (!this.#called) return { outcome: 'interrupted', report, neverCalled: true };
     if (this.#isInternal() || this.delivery.job.idempotent) {

@@ -18,16 +18,23 @@ interface CommonContext {
   readonly signal: AbortSignal;
   /** Begins of this job, this one included. */
   readonly attempt: number;
+  /** Claims of this job, those that were given back included. */
+  readonly delivery: number;
+  /** No attempt starts at or after this tick; null for none. */
+  readonly deadline: number | null;
   /** The fencing token of this delivery; hand it to tables of your own. */
   readonly token: number;
   /** Milliseconds since the epoch, as the worker's clock reads. */
-  now(): number;
+  readonly now: () => number;
   /**
    * A key for a provider: the same over retries and redrives, another one for each occurrence and name. It reads
-   * `custody:<lineage>:<occurrence>:<name>`.
+   * `custody:<lineage>:<occurrence>:<name>`. In `reconcile` and `compensate` it is the key that `run` had: the lineage and
+   * occurrence are those of the job in question.
    */
-  effectKey(name: string): string;
-  log(message: string, details?: Readonly<Record<string, unknown>>): void;
+  readonly effectKey: (name: string) => string;
+  readonly log: (message: string, details?: Readonly<Record<string, unknown>>) => void;
+  /** Tells how far the handler is; it shows in the worker's `progress()` while the attempt runs, and is not stored. */
+  readonly progress: (value: unknown) => void;
 }
 
 /** The context of `run`. */
@@ -36,16 +43,20 @@ export interface JobContext extends CommonContext {
    * Commits a local effect once, in one transaction with its mark, and answers its result; a redelivery gets the stored
    * one. `apply` is synchronous. Throws `LeaseLostError` when this worker does not hold the job any more.
    */
-  commit<Result>(key: string, descriptor: unknown, apply: (tx: StoreTransaction) => Result): Promise<Result>;
+  readonly commit: <Result>(
+    key: string,
+    descriptor: unknown,
+    apply: (tx: StoreTransaction) => Result,
+  ) => Promise<Result>;
   /**
    * Runs an external step with a begun mark before it and a done mark after. A redelivery that finds it done gets the
    * stored result; one that finds it begun runs it again if it is idempotent, and otherwise settles uncertain.
    */
-  step<Result>(
+  readonly step: <Result>(
     key: string,
     options: { readonly idempotent: boolean; readonly descriptor?: unknown },
     run: (effectKey: string) => Promise<Result>,
-  ): Promise<Result>;
+  ) => Promise<Result>;
 }
 
 /** The context of `reconcile`: which attempt is in question. */

@@ -18,7 +18,9 @@ import {
   UnsupportedStoreError,
   WaitTimeoutError,
 } from './errors.ts';
+import { refuseUnknown } from './option-check.ts';
 import { validate } from './payload.ts';
+import { reasonOf } from './reason.ts';
 import type { StandardSchema } from './standard-schema.ts';
 import { type Logger, Worker, type WorkerOptions } from './worker.ts';
 
@@ -40,6 +42,23 @@ export interface EnqueueItem {
   readonly options?: EnqueueOptions;
 }
 
+const ENQUEUE_OPTIONS: readonly (keyof EnqueueOptions)[] = [
+  'idempotencyKey',
+  'deadline',
+  'startAt',
+  'delay',
+  'priority',
+  'queue',
+  'orderingKey',
+];
+const WORK_OPTIONS: readonly (keyof WorkerOptions)[] = [
+  'concurrency',
+  'queues',
+  'leaseMs',
+  'pollMs',
+  'retention',
+];
+
 export interface Enqueued {
   readonly status: 'created' | 'duplicate';
   readonly id: number;
@@ -56,6 +75,9 @@ export interface CustodyOptions {
   readonly random?: () => number;
   readonly randomId?: () => string;
 }
+
+/** How often a waiter looks for itself, in case no wake came. */
+const WAIT_LOOK_MS = 1_000;
 
 const SILENT: Logger = {
   debug: () => undefined,
@@ -98,7 +120,9 @@ export class Custody {
   /** Admits all jobs or none, in one commit, ids in the order given; at most 10,000. */
   async enqueueMany(definition: AnyDefinition, items: readonly EnqueueItem[]): Promise<readonly Enqueued[]> {
     const requests = await Promise.all(items.map((item) => this.#request(definition, item)));
-    const verdicts = await this.store.enqueue(requests, { atomic: true });
+    const verdicts = await this.store
+      .enqueue(requests, { atomic: true })
+      .catch((error: unknown) => Promise.reject(payloadError(error, definition)));
     const refused = verdicts.findIndex((verdict) => verdict.status === 'refused');
     const culprit = verdicts[refused];
     if (culprit?.status === 'refused') throw refusalError(culprit, requests[refused]);
@@ -110,7 +134,10 @@ export class Custody {
   async #request(definition: AnyDefinition, item: EnqueueItem): Promise<JobRequest> {
     const { kind, revision, idempotent, options: declared } = definition;
     const options = item.options ?? {};
-    const validated = await validate(definition, item.payload);
+    refuseUnknown(options, ENQUEUE_OPTIONS, 'enqueue');
+    const validated = await validate(definition, item.payload).catch((error: unknown) => {
+      throw new PayloadRefusedError(kind, '$', `its schema threw: ${reasonOf(error)}`);
+    });
     if (!validated.ok) throw new PayloadRefusedError(kind, validated.path, validated.problem);
     const own =
       options.orderingKey === undefined ? declared.orderingKey?.(validated.payload) : options.orderingKey;
@@ -158,18 +185,26 @@ export class Custody {
 
   /**
    * Waits for a job to end and answers its result. Rejects with `JobFailedError` when it ended otherwise, and with
-   * `WaitTimeoutError` when `timeoutMs` is over first; the job goes on.
+   * `WaitTimeoutError` when `timeoutMs` is over first; an aborted `signal` rejects with its reason. The job goes on.
    */
-  async waitFor(id: number, options: { readonly timeoutMs?: number } = {}): Promise<unknown> {
+  async waitFor(
+    id: number,
+    options: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
+  ): Promise<unknown> {
+    const { timeoutMs = limits.leaseMsMax, signal } = options;
+    durationMs(timeoutMs, 'timeoutMs', 0, limits.tickMax);
     let over = false;
     let wake: () => void = () => undefined;
     const unsubscribe = this.store.subscribe(() => wake());
-    const cancel = this.#time.after(options.timeoutMs ?? limits.leaseMsMax, () => {
+    const cancel = this.#time.after(timeoutMs, () => {
       over = true;
       wake();
     });
+    const aborted = (): void => wake();
+    signal?.addEventListener('abort', aborted);
     try {
       for (;;) {
+        signal?.throwIfAborted();
         const woken = new Promise<void>((resolve) => {
           wake = resolve;
         });
@@ -177,10 +212,14 @@ export class Custody {
         if (view === null) throw new InvalidInputError('id', `no job ${id} is stored`);
         if (stateIsTerminal(view.job.state)) return resultOf(view);
         if (over) throw new WaitTimeoutError(id);
+        // A wake is a hint and may be lost.
+        const stopLooking = this.#time.after(WAIT_LOOK_MS, () => wake());
         await woken;
+        stopLooking();
       }
     } finally {
       unsubscribe();
+      signal?.removeEventListener('abort', aborted);
       cancel();
     }
   }
@@ -226,7 +265,16 @@ async function openStore(url: string, options: CustodyOptions): Promise<Store> {
   throw new UnsupportedStoreError(url);
 }
 
+/** The store names the place of what does not survive JSON; programs are told by the error they know for payloads. */
+function payloadError(error: unknown, definition: AnyDefinition): unknown {
+  if (!(error instanceof InvalidInputError) || !/^jobs\[\d+\]\.payload$/.test(error.field)) return error;
+  const [, problem = 'it does not survive JSON', path = '$'] =
+    /^jobs\[\d+\]\.payload: (.*) at (\$.*)$/s.exec(error.message) ?? [];
+  return new PayloadRefusedError(definition.kind, path, problem);
+}
+
 function checkWork(definitions: readonly AnyDefinition[], options: WorkerOptions): void {
+  refuseUnknown(options, WORK_OPTIONS, 'work');
   const { concurrency, leaseMs, pollMs } = options;
   if (concurrency !== undefined) durationMs(concurrency, 'concurrency', 1, limits.claimBatchMax);
   if (leaseMs !== undefined) durationMs(leaseMs, 'leaseMs', 100, limits.leaseMsMax);

@@ -1,5 +1,12 @@
 /** A definition: the handler a kind is for, with its revision, payload schema and policy; a bad one is refused when declared. */
-import { canonicalJson, type DefinitionRecord, limits, nameProblem, type Recurrence } from '../core/index.ts';
+import {
+  canonicalJson,
+  type DefinitionRecord,
+  limits,
+  nameProblem,
+  type Recurrence,
+  readRequest,
+} from '../core/index.ts';
 import { sha256Hex } from '../evidence/index.ts';
 import { InvalidInputError } from '../store/errors.ts';
 import type { CompensateContext, JobContext, ReconcileContext, RunningJob } from './context.ts';
@@ -43,7 +50,8 @@ export interface JobDefinitionOptions<Schema extends StandardSchema, Result> {
     job: RunningJob<OutputOf<Schema>>,
     context: ReconcileContext,
   ): Promise<ReconcileAnswer> | ReconcileAnswer;
-  compensate?(job: RunningJob<OutputOf<Schema>>, context: CompensateContext): Promise<void> | void;
+  /** Undoes what attempts did. It may name an outcome; whatever else it returns means that it is done. */
+  compensate?(job: RunningJob<OutputOf<Schema>>, context: CompensateContext): unknown;
 }
 
 /** A definition that was read: complete and bounded. */
@@ -125,6 +133,10 @@ export function defineJob<Schema extends StandardSchema, Result>(
   if (options.priority !== undefined)
     whole(options.priority, 'priority', limits.priorityMin, limits.priorityMax);
   checkUpgrades(options);
+  if (options.acceptLateReports !== undefined && typeof options.acceptLateReports !== 'boolean') {
+    throw new InvalidInputError('acceptLateReports', 'must be true or false');
+  }
+  checkAdmissible(options);
   const optional = (value: Duration | undefined, field: string, maxMs: number): number | null =>
     value === undefined ? null : durationMs(value, field, 1, maxMs);
   const { base = limits.backoffBaseMsDefault, max = limits.backoffMaxMsDefault } = options.backoff ?? {};
@@ -146,6 +158,23 @@ export function defineJob<Schema extends StandardSchema, Result>(
       limits.reconcileAfterMsMax,
     ),
   };
+}
+
+/** What every job of the kind is admitted with is read as admission reads it, so that no enqueue is the first to know. */
+function checkAdmissible(options: JobDefinitionOptions<StandardSchema, unknown>): void {
+  const { kind, revision, idempotent, queue = null, requiresEffect = null, recurrence = null } = options;
+  const read = readRequest({ kind, revision, idempotent, payload: null, queue, requiresEffect, recurrence });
+  if (!read.ok) throw new InvalidInputError(read.problem.field, read.problem.problem);
+  if (recurrence !== null && options.orderingKey !== undefined) {
+    throw new InvalidInputError(
+      'orderingKey',
+      'must not be given with recurrence: it would hold its lane for ever',
+    );
+  }
+  if (options.schemaVersion !== undefined) {
+    const problem = nameProblem(options.schemaVersion, limits.kindBytesMax);
+    if (problem !== null) throw new InvalidInputError('schemaVersion', problem);
+  }
 }
 
 function whole(value: unknown, field: string, min: number, max: number): void {

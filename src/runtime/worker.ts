@@ -2,21 +2,18 @@
  * A worker: claims as many jobs as it has free slots, renews what it holds, and settles each attempt once. It survives
  * whatever handlers and storage do; what it cannot store is offered again while it is trusted, and as a late report after.
  */
-import { limits } from '../core/index.ts';
-import type { ClaimRequest, Delivery, Settlement, Store } from '../store/store.ts';
+import { type DefinitionRecord, type DefinitionStanding, limits, type Refusal } from '../core/index.ts';
+import { InvalidInputError, StoreClosedError, StoreSealedError } from '../store/errors.ts';
+import type { ClaimRequest, Delivery, Settlement, Store, Verdict } from '../store/store.ts';
 import { Attempt, type AttemptHost } from './attempt.ts';
 import type { Time } from './clock.ts';
 import { type AnyDefinition, recordOf } from './definition.ts';
 import { DefinitionChangedError } from './errors.ts';
+import { isolated, type Logger } from './log.ts';
+import { type Retention, startMaintenance } from './maintenance.ts';
 import { reasonOf } from './reason.ts';
 
-/** Where a worker tells what an operator should know. */
-export interface Logger {
-  debug(details: object, message: string): void;
-  info(details: object, message: string): void;
-  warn(details: object, message: string): void;
-  error(details: object, message: string): void;
-}
+export type { Logger };
 
 export interface WorkerOptions {
   /** Jobs at one time, 1 to 500. Default 10. */
@@ -27,6 +24,8 @@ export interface WorkerOptions {
   readonly leaseMs?: number;
   /** How often to look for work that nothing announced. Default 1 s. */
   readonly pollMs?: number;
+  /** What this worker prunes, once an hour; null for nothing. Default: succeeded and cancelled jobs after 7 days. */
+  readonly retention?: Retention | null;
 }
 
 export interface WorkerStats {
@@ -44,6 +43,17 @@ interface Pending {
   readonly settlement: Settlement;
 }
 
+interface Instant {
+  readonly monotonic: number;
+  readonly wall: number;
+}
+
+/** How far a handler says it is. */
+export interface Progress {
+  readonly id: number;
+  readonly value: unknown;
+}
+
 /** Delay between tries when the storage fails: doubled from the first to the second, and spread. */
 const RETRY_MS_MIN = 100;
 const RETRY_MS_MAX = 10_000;
@@ -51,6 +61,8 @@ const RETRY_MS_MAX = 10_000;
 const MARGIN = 0.1;
 /** How soon a requested cancellation or a lost lease is noticed at the latest, however long the lease. */
 const HEARTBEAT_MS_MAX = 1_000;
+/** How long after its lease a settlement is still offered, as a late report, to a store that cannot be reached. */
+const LATE_REPORT_MS = 600_000;
 
 export class Worker {
   readonly name: string;
@@ -60,10 +72,14 @@ export class Worker {
   readonly #random: () => number;
   readonly #newId: () => string;
   readonly #definitions: ReadonlyMap<string, AnyDefinition>;
-  readonly #options: Required<Omit<WorkerOptions, 'queues'>> & { readonly queues: readonly string[] | null };
+  readonly #options: Required<Omit<WorkerOptions, 'queues' | 'retention'>> & {
+    readonly queues: readonly string[] | null;
+    readonly retention: Retention | null;
+  };
   readonly #attempts = new Set<Attempt>();
   #pending: Pending[] = [];
-  #unanswered: ClaimRequest | null = null;
+  /** A claim that was sent and not answered, with when it was sent first: its leases may run since then. */
+  #unanswered: { readonly request: ClaimRequest; readonly sent: Instant } | null = null;
   #state: 'running' | 'stopping' | 'stopped' = 'running';
   #busy = false;
   #looking = true;
@@ -72,7 +88,7 @@ export class Worker {
   #unsubscribe: () => void = () => undefined;
   #idle: (() => void)[] = [];
   #counts = { claimed: 0, settled: 0, lost: 0 };
-  #lastBeat: number;
+  #cancelWatch: () => void = () => undefined;
   /** Rejects when the worker may not start at all. */
   readonly started: Promise<void>;
 
@@ -89,7 +105,7 @@ export class Worker {
   ) {
     this.#store = store;
     this.#time = given.time;
-    this.#log = given.log;
+    this.#log = isolated(given.log);
     this.#random = given.random;
     this.#newId = given.newId;
     this.#definitions = new Map(definitions.map((definition) => [definition.kind, definition]));
@@ -98,17 +114,30 @@ export class Worker {
       leaseMs: options.leaseMs ?? limits.leaseMsDefault,
       pollMs: options.pollMs ?? 1_000,
       queues: options.queues ?? null,
+      retention: options.retention === undefined ? {} : options.retention,
     };
     this.name = `worker-${given.newId()}`;
-    this.#lastBeat = this.#time.monotonic();
     this.started = this.#start();
-    // Whoever does not look at it must not be ended by it.
-    this.started.catch(() => undefined);
+    // Whoever does not look at it must not be ended by it, and yet learn of it.
+    this.started.catch((error: unknown) => {
+      this.#log.error({ worker: this.name, error: reasonOf(error) }, 'the worker does not start');
+    });
   }
 
   stats(): WorkerStats {
-    const zombies = [...this.#zombies].filter((attempt) => attempt.zombie).length;
-    return { worker: this.name, running: this.#attempts.size, zombies, ...this.#counts };
+    return {
+      worker: this.name,
+      running: this.#attempts.size,
+      zombies: this.#zombies.size,
+      ...this.#counts,
+    };
+  }
+
+  /** What running handlers last told of their progress; those that told nothing are left out. */
+  progress(): readonly Progress[] {
+    return [...this.#attempts].flatMap(({ holder, told }) =>
+      told === null ? [] : [{ id: holder.id, value: told }],
+    );
   }
 
   /**
@@ -118,6 +147,7 @@ export class Worker {
   async stop(options: { readonly graceMs?: number } = {}): Promise<void> {
     if (this.#state === 'stopped') return;
     this.#state = 'stopping';
+    for (const tell of this.#onStop) tell();
     const { graceMs = 30_000 } = options;
     const cancelGrace = this.#after(graceMs, () => {
       for (const attempt of this.#attempts) attempt.abort('shutdown');
@@ -139,12 +169,14 @@ export class Worker {
   }
 
   readonly #zombies = new Set<Attempt>();
+  readonly #onStop = new Set<() => void>();
 
   async #start(): Promise<void> {
     const definitions = [...this.#definitions.values()];
     const records = definitions.map(recordOf);
-    const standings = await this.#store.register({ worker: this.name, definitions: records });
-    if (this.#state !== 'running') return;
+    const standings = await this.#registered(records);
+    // Stopped while it asked: it must not begin now.
+    if (standings === null || this.#state !== 'running') return;
     const changed = definitions.filter((_, index) => standings[index] === 'changed');
     if (changed.length > 0) {
       this.#state = 'stopped';
@@ -158,7 +190,28 @@ export class Worker {
     this.#unsubscribe = this.#store.subscribe(() => this.#wake());
     this.#beat();
     this.#poll();
+    const { retention } = this.#options;
+    const isRunning = (): boolean => this.#state !== 'stopped';
+    const host = { store: this.#store, worker: this.name, log: this.#log, random: this.#random, isRunning };
+    startMaintenance({ ...host, after: (waitMs, call) => this.#after(waitMs, call) }, retention);
     this.#turn();
+  }
+
+  /** Storage that is not there yet is waited for; null when the worker was stopped meanwhile. */
+  async #registered(definitions: readonly DefinitionRecord[]): Promise<readonly DefinitionStanding[] | null> {
+    for (let failures = 1; this.#state === 'running'; failures += 1) {
+      try {
+        return await this.#store.register({ worker: this.name, definitions });
+      } catch (error) {
+        if (isFinal(error)) throw error;
+        this.#tellFailure(failures, error);
+        await new Promise<void>((resolve) => {
+          this.#onStop.add(resolve);
+          this.#after(this.#backoffMs(failures), resolve);
+        });
+      }
+    }
+    return null;
   }
 
   #wake(): void {
@@ -190,30 +243,78 @@ export class Worker {
   /** One settlement-and-claim at a time: slots that finish meanwhile go with the next. */
   #turn(): void {
     if (this.#busy || this.#state === 'stopped') return;
-    const free = this.#options.concurrency - this.#attempts.size + this.#pending.length;
-    const wish = this.#state === 'running' && this.#looking && free > 0 ? this.#claimRequest(free) : null;
+    // As many handlers that do not stop as there are slots are borne; each one more holds a slot until it ends.
+    const deaf = Math.max(0, this.#zombies.size - this.#options.concurrency);
+    const free = this.#options.concurrency - this.#attempts.size + this.#pending.length - deaf;
+    const wanted = this.#state === 'running' && this.#looking && free > 0;
+    // An unanswered claim is asked again also when stopping: what it gave must be given back.
+    const wish = wanted || this.#unanswered !== null ? this.#claimRequest(free) : null;
     if (this.#pending.length === 0 && wish === null) {
       if (this.#attempts.size === 0) for (const idle of this.#idle.splice(0)) idle();
       return;
     }
     this.#busy = true;
     const batch = this.#pending.splice(0, limits.holdersBatchMax);
-    const sent = { monotonic: this.#time.monotonic(), wall: this.#time.now() };
+    const sent = this.#instant();
     this.#exchange(batch, wish, sent).then(
       () => {
         this.#failures = 0;
         this.#busy = false;
         this.#turn();
       },
-      (error: unknown) => this.#retry(batch, error),
+      (error: unknown) => {
+        if (error instanceof InvalidInputError && batch.length > 0) this.#setApart(batch, error);
+        else this.#retry(batch, error);
+      },
     );
   }
 
-  async #exchange(
-    batch: readonly Pending[],
-    wish: ClaimRequest | null,
-    sent: { readonly monotonic: number; readonly wall: number },
-  ): Promise<void> {
+  /** One member that the store cannot read must not hold back the others: each is offered alone, and that one given up. */
+  #setApart(batch: readonly Pending[], error: InvalidInputError): void {
+    const offered = batch.map(async (one) => {
+      try {
+        const { settled } = await this.#store.settle([one.settlement]);
+        this.#answer(one, settled[0]);
+      } catch (failure) {
+        if (failure instanceof InvalidInputError) this.#giveUp(one, error);
+        else this.#pending.push(one);
+      }
+    });
+    void Promise.all(offered).then(() => {
+      this.#busy = false;
+      this.#turn();
+    });
+  }
+
+  /** Nothing more can be done for a settlement: its job lapses, and its contract says what becomes of it. */
+  #giveUp({ attempt, settlement }: Pending, error: unknown): void {
+    this.#counts.lost += 1;
+    const details = { job: settlement.id, outcome: settlement.outcome, error: reasonOf(error) };
+    this.#log.error(details, 'a settlement could not be stored and was given up');
+    this.#release(attempt);
+  }
+
+  #answer(one: Pending, verdict: Verdict | undefined): void {
+    if (verdict === undefined) return;
+    if (verdict.ok) {
+      this.#counts.settled += 1;
+      this.#release(one.attempt);
+      return;
+    }
+    const instead = insteadOf(one.settlement, verdict.refused);
+    if (instead !== null) {
+      this.#pending.push({ ...one, settlement: instead });
+      return;
+    }
+    this.#counts.lost += 1;
+    this.#log.warn(
+      { job: one.settlement.id, refused: verdict.refused },
+      'a settlement was refused and kept as testimony',
+    );
+    this.#release(one.attempt);
+  }
+
+  async #exchange(batch: readonly Pending[], wish: ClaimRequest | null, sent: Instant): Promise<void> {
     const { settled, claimed } =
       batch.length > 0
         ? await this.#store.settle(
@@ -221,35 +322,21 @@ export class Worker {
             wish,
           )
         : { settled: [], claimed: wish === null ? [] : await this.#store.claim(wish) };
-    for (const [index, one] of batch.entries()) {
-      const verdict = settled[index];
-      if (verdict === undefined) continue;
-      if (verdict.ok) this.#counts.settled += 1;
-      else if (verdict.refused === 'effect_not_committed') {
-        // Success without the effect it requires is a failure that cannot be repaired any more.
-        const report = 'succeeded without the effect the job requires';
-        this.#pending.push({ ...one, settlement: { ...one.settlement, outcome: 'permanent', report } });
-        continue;
-      } else {
-        this.#counts.lost += 1;
-        this.#log.warn(
-          { job: one.settlement.id, refused: verdict.refused },
-          'a settlement was refused and kept as testimony',
-        );
-      }
-      this.#release(one.attempt);
-    }
+    for (const [index, one] of batch.entries()) this.#answer(one, settled[index]);
     if (wish !== null) {
+      const since = this.#unanswered?.sent ?? sent;
       this.#unanswered = null;
       this.#looking = claimed.length >= wish.max;
       this.#counts.claimed += claimed.length;
-      for (const delivery of claimed) this.#begin(delivery, sent);
+      for (const delivery of claimed) this.#begin(delivery, since);
+      this.#watch();
     }
   }
 
   /** The same request until it is answered: a claim whose answer was lost gives its deliveries again. */
   #claimRequest(free: number): ClaimRequest {
-    this.#unanswered ??= {
+    if (this.#unanswered !== null) return this.#unanswered.request;
+    const request: ClaimRequest = {
       worker: this.name,
       leaseMs: this.#options.leaseMs,
       max: Math.min(free, limits.claimBatchMax),
@@ -262,10 +349,15 @@ export class Worker {
       queues: this.#options.queues,
       begin: true,
     };
-    return this.#unanswered;
+    this.#unanswered = { request, sent: this.#instant() };
+    return request;
   }
 
-  #begin(delivery: Delivery, sent: { readonly monotonic: number; readonly wall: number }): void {
+  #instant(): Instant {
+    return { monotonic: this.#time.monotonic(), wall: this.#time.now() };
+  }
+
+  #begin(delivery: Delivery, sent: Instant): void {
     const definition = this.#definitions.get(delivery.job.submission.kind);
     if (definition === undefined) return;
     const host: AttemptHost = {
@@ -279,7 +371,7 @@ export class Worker {
     attempt.onLate = (report) => this.#reportLate(attempt, report);
     attempt.ended
       .then((ended) => {
-        if (attempt.zombie) this.#zombies.add(attempt);
+        if (attempt.zombie) this.#tellZombie(attempt);
         if (ended === 'decided') this.#release(attempt);
         else this.#pending.push({ attempt, settlement: this.#settlementOf(attempt, ended) });
         this.#turn();
@@ -287,7 +379,16 @@ export class Worker {
       .catch((error: unknown) =>
         this.#log.error({ error: reasonOf(error) }, 'an attempt ended in an unforeseen way'),
       );
-    attempt.start();
+    // Not begun when the worker stops: its handler must not be called any more.
+    if (this.#state === 'running') attempt.start();
+    else attempt.giveUp();
+  }
+
+  #tellZombie(attempt: Attempt): void {
+    this.#zombies.add(attempt);
+    const { kind } = attempt.definition;
+    const zombies = this.#zombies.size;
+    this.#log.warn({ ...attempt.holder, kind, zombies }, 'a handler goes on although its attempt is over');
   }
 
   #settlementOf(attempt: Attempt, report: Omit<Settlement, 'id' | 'token' | 'worker'>): Settlement {
@@ -300,10 +401,7 @@ export class Worker {
     return { ...attempt.holder, worker: this.name, ...report, jitterMs };
   }
 
-  #trustFrom(sent: { readonly monotonic: number; readonly wall: number }): {
-    monotonic: number;
-    wall: number;
-  } {
+  #trustFrom(sent: Instant): Instant {
     const trustedMs = this.#options.leaseMs * (1 - MARGIN);
     return { monotonic: sent.monotonic + trustedMs, wall: sent.wall + trustedMs };
   }
@@ -314,9 +412,10 @@ export class Worker {
   }
 
   /** Whatever the handler says after its attempt is over is testimony, and may decide an UNCERTAIN job. */
-  #reportLate(attempt: Attempt, report: Omit<Settlement, 'id' | 'token' | 'worker'>): void {
+  #reportLate(attempt: Attempt, report: Omit<Settlement, 'id' | 'token' | 'worker'> | null): void {
     this.#zombies.delete(attempt);
-    if (this.#state === 'stopped') return;
+    this.#turn();
+    if (this.#state === 'stopped' || report === null) return;
     const settlement: Settlement = { ...attempt.holder, worker: this.name, ...report };
     this.#log.warn(
       { job: settlement.id },
@@ -328,34 +427,71 @@ export class Worker {
   }
 
   #retry(batch: readonly Pending[], error: unknown): void {
-    this.#pending.unshift(...batch);
+    const hopeless = batch.filter((one) => isFinal(error) || this.#isTooLate(one.attempt.trustedUntil));
+    this.#pending.unshift(...batch.filter((one) => !hopeless.includes(one)));
+    for (const one of hopeless) this.#giveUp(one, error);
+    const { sent } = this.#unanswered ?? {};
+    // What that claim may have given has lapsed by now.
+    if (sent !== undefined && (isFinal(error) || this.#isTooLate(this.#trustFrom(sent))))
+      this.#unanswered = null;
     this.#failures += 1;
-    const waitMs = Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** Math.min(this.#failures, 20));
-    // Said when it begins and then more and more seldom: a full disk must not fill it with log lines.
-    if (Number.isInteger(Math.log2(this.#failures))) {
-      this.#log.error({ failures: this.#failures, error: reasonOf(error) }, 'the store cannot be reached');
-    }
-    this.#after(waitMs * (0.5 + 0.5 * this.#random()), () => {
+    this.#tellFailure(this.#failures, error);
+    this.#after(this.#backoffMs(this.#failures), () => {
       this.#busy = false;
       this.#turn();
     });
   }
 
+  /** While stopping, nobody waits for a store beyond the leases that are held. */
+  #isTooLate(trusted: Instant): boolean {
+    const spareMs = this.#state === 'running' ? LATE_REPORT_MS : 0;
+    return this.#time.monotonic() >= trusted.monotonic + spareMs;
+  }
+
+  #backoffMs(failures: number): number {
+    const waitMs = Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** Math.min(failures, 20));
+    return waitMs * (0.5 + 0.5 * this.#random());
+  }
+
+  /** Said when it begins and then more and more seldom: a full disk must not fill it with log lines. */
+  #tellFailure(failures: number, error: unknown): void {
+    if (!Number.isInteger(Math.log2(failures))) return;
+    this.#log.error({ failures, error: reasonOf(error) }, 'the store cannot be reached');
+  }
+
+  /** Ends the trust in a lease when its time is over, whether or not a heartbeat is still waiting for its answer. */
+  #watch(): void {
+    this.#cancelWatch();
+    const held = [...this.#attempts].filter((attempt) => !attempt.isOver);
+    if (held.length === 0) return;
+    const now = this.#time.monotonic();
+    const leftMs = Math.min(...held.map(({ trustedUntil }) => trustedUntil.monotonic - now));
+    this.#cancelWatch = this.#after(Math.max(1, Math.ceil(leftMs)), () => {
+      this.#distrust();
+      this.#watch();
+    });
+  }
+
+  #distrust(): void {
+    for (const attempt of this.#attempts) if (!attempt.isTrusted()) attempt.abort('lease_lost');
+  }
+
   /** Renews all leases in one call; a round that fails proves nothing, and each attempt trusts its lease for itself. */
   #beat(): void {
-    // A round may still be under way when the last thing held was given back.
     if (this.#state === 'stopped') return;
     const everyMs = Math.min(this.#options.leaseMs / 3, HEARTBEAT_MS_MAX);
+    const due = this.#time.monotonic() + everyMs;
     this.#after(everyMs, () => {
-      const now = this.#time.monotonic();
-      const lateMs = Math.round(now - this.#lastBeat - everyMs);
-      this.#lastBeat = now;
-      if (lateMs > everyMs) {
+      const blockedMs = Math.round(this.#time.monotonic() - due);
+      if (blockedMs > everyMs) {
+        const kinds = [...new Set([...this.#attempts].map(({ definition }) => definition.kind))];
         this.#log.warn(
-          { blockedMs: lateMs },
+          { blockedMs, kinds },
           'the event loop was blocked: leases could not be renewed meanwhile',
         );
       }
+      // After a gap, also one the machine slept through, nothing is believed before it was looked at.
+      this.#distrust();
       this.#renew().then(
         () => this.#beat(),
         () => this.#beat(),
@@ -365,28 +501,50 @@ export class Worker {
 
   async #renew(): Promise<void> {
     const attempts = [...this.#attempts];
-    const sent = { monotonic: this.#time.monotonic(), wall: this.#time.now() };
+    if (attempts.length === 0) return;
+    const sent = this.#instant();
     try {
       const extensions = attempts.map((one) => ({ ...one.holder, extendMs: this.#options.leaseMs }));
-      const verdicts = extensions.length === 0 ? [] : await this.#store.extend(extensions);
-      for (const [index, verdict] of verdicts.entries()) {
+      for (const [index, verdict] of (await this.#store.extend(extensions)).entries()) {
         const attempt = attempts[index];
         if (attempt === undefined || !this.#attempts.has(attempt)) continue;
         if (verdict.status === 'extended') {
           attempt.trustedUntil = this.#trustFrom(sent);
           if (verdict.job.cancelRequested) attempt.abort('cancel_requested');
-        } else if (verdict.status === 'lost' && verdict.refused !== 'already_settled') {
+        } else if (verdict.status === 'lost' && verdict.refused !== 'already_settled' && !attempt.isOver) {
           this.#counts.lost += 1;
           attempt.abort('lease_lost');
         }
       }
-      await this.#store.lapse(limits.lapsePageMax);
+      this.#watch();
     } catch (error) {
       this.#log.debug(
         { error: reasonOf(error) },
         'a heartbeat round failed; leases are trusted until they end',
       );
     }
-    for (const attempt of this.#attempts) if (!attempt.isTrusted()) attempt.abort('lease_lost');
+    this.#distrust();
   }
+}
+
+/** Errors after which the same call can never succeed. */
+function isFinal(error: unknown): boolean {
+  return (
+    error instanceof InvalidInputError ||
+    error instanceof StoreClosedError ||
+    error instanceof StoreSealedError
+  );
+}
+
+/** What is settled when a report may not stand as it is; null when it was refused for good. */
+function insteadOf(settlement: Settlement, refused: Refusal): Settlement | null {
+  if (refused === 'effect_not_committed') {
+    // Success without the effect it requires is a failure that cannot be repaired any more.
+    return { ...settlement, outcome: 'permanent', report: 'succeeded without the effect the job requires' };
+  }
+  // A snooze that ends before it begins: start again at once.
+  if (refused === 'tick_overflow' && settlement.outcome === 'snoozed') {
+    return { ...settlement, outcome: 'interrupted', until: null };
+  }
+  return null;
 }

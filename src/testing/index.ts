@@ -1,5 +1,6 @@
-/** `custody/testing`: a clock that only the test moves, and the suite every store must pass; no test framework needed. */
+/** `custody/testing`: what tests of programs need, and the suite every store must pass; no test framework needed. */
 
+export { assertEnqueued, type PayloadMatcher } from './assert-enqueued.ts';
 export {
   type Account,
   assertCase,
@@ -8,5 +9,7 @@ export {
   type OpenedStore,
 } from './conformance/harness.ts';
 export { conformanceCases } from './conformance/index.ts';
+export { type DrainOptions, drain } from './drain.ts';
 export { type ManualClock, manualClock } from './manual-clock.ts';
+export { type PastDelivery, type RanOnce, type RunOnceOptions, runOnce } from './run-once.ts';
 export { type SimulatedClock, simulatedClock } from './simulated-clock.ts';

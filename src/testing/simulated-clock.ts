@@ -16,6 +16,8 @@ export interface SimulatedClock extends Time {
   settle(): Promise<void>;
   /** Puts the wall clock elsewhere, as an operator might; timers go by the monotonic one and do not notice. */
   setWall(tick: number): void;
+  /** Lets time pass without calling a timer, as a handler does that keeps the event loop for itself. */
+  block(ms: number): void;
 }
 
 /**
@@ -63,12 +65,15 @@ export function simulatedClock(startAt = 1_000_000): SimulatedClock {
         timer.call();
         await settleAll();
       }
-      monotonic = until;
+      monotonic = Math.max(monotonic, until);
       await settleAll();
     },
     settle: settleAll,
     setWall(tick) {
       wallOffset = tick - monotonic;
+    },
+    block(ms) {
+      monotonic += ms;
     },
   };
 }

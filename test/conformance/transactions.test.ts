@@ -4,5 +4,10 @@ import { openMemory } from './open-memory.ts';
 import { openSqlite } from './open-sqlite.ts';
 import { transactionTests } from './transactions.ts';
 
-describe('memory', () => transactionTests(openMemory));
-describe('sqlite', () => transactionTests(openSqlite));
+describe('memory', () => {
+  transactionTests(openMemory);
+});
+
+describe('sqlite', () => {
+  transactionTests(openSqlite);
+});

@@ -105,7 +105,8 @@ export function transactionTests(open: () => Promise<OpenedStore>): void {
   });
 
   test('a misspelt option is refused by name, before it could be without effect', async () => {
-    const { store, close } = await open();
+    const opened = await open();
+    const { store } = opened;
     const by = { actor: 'olga' };
     const misspelt: readonly (() => Promise<unknown>)[] = [
       () => store.prune({ by, succeededAfterMS: null } as never),
@@ -114,6 +115,6 @@ export function transactionTests(open: () => Promise<OpenedStore>): void {
       () => store.settle([{ id: 1, token: 1, worker: 'w', outcome: 'retryable', delay: 5 } as never]),
     ];
     for (const call of misspelt) await expect(call()).rejects.toMatchObject({ code: 'invalid_input' });
-    await close();
+    await opened.close();
   });
 }

@@ -2,6 +2,8 @@
 import { onTestFinished } from 'vitest';
 import { type Custody, type CustodyOptions, openCustody } from '../../src/runtime/custody.ts';
 import type { StandardSchema } from '../../src/runtime/standard-schema.ts';
+import { openMemoryStore } from '../../src/store/memory/index.ts';
+import type { Store } from '../../src/store/store.ts';
 import { type SimulatedClock, simulatedClock } from '../../src/testing/index.ts';
 
 /** A schema that takes `{ n: number }` with a whole number. */
@@ -60,4 +62,21 @@ export function gate<Value = void>(): {
     fail = reject;
   });
   return { promise, open, fail };
+}
+
+/** A memory store of which some verbs fail, wait or are watched. */
+export function faultyStore(time: SimulatedClock, verbs: (store: Store) => Partial<Store>): Store {
+  let ids = 0;
+  const store: Store = openMemoryStore({
+    clock: () => time.now(),
+    clockName: 'unix',
+    randomId: () => `stored-${++ids}`,
+  });
+  const faults = verbs(store);
+  return new Proxy(store, {
+    get(target, verb) {
+      const own: unknown = Reflect.get(faults, verb) ?? Reflect.get(target, verb, target);
+      return typeof own === 'function' ? (own.bind(target) as unknown) : own;
+    },
+  });
 }
