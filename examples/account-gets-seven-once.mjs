@@ -151,4 +151,5 @@ say(`bundle of ${bundle.length} characters: verifies without any store`);
 say(`the same bundle with attempt 2 changed to 1: refused, ${forged.faults[0].code}`);
 assert.deepEqual(store.application(), { alice: 7 });
 say();
-say('demo: 1 job, 2 deliveries, 1 zombie refused, alice has 7, ledger verified');
+say('story: 1 job, 2 deliveries, 1 zombie refused, alice has 7, ledger verified');
+say();

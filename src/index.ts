@@ -1,6 +1,13 @@
 /** `custody`: durable jobs with a chain of custody; what a program needs to declare, enqueue, run and inspect them. */
 export { STATE, STATE_NAMES, type State } from './core/index.ts';
-export { describe, makeBundle, timelineOf, verifyBundle, verifyJob } from './evidence/index.ts';
+export {
+  describe,
+  EvidenceError,
+  makeBundle,
+  timelineOf,
+  verifyBundle,
+  verifyJob,
+} from './evidence/index.ts';
 export { AttemptAborted, LeaseLostError } from './runtime/abort.ts';
 export type { JobContext, ReconcileContext, RunningJob } from './runtime/context.ts';
 export { Custody, type CustodyOptions, type EnqueueOptions, openCustody } from './runtime/custody.ts';
