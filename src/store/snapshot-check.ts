@@ -1,10 +1,13 @@
 /** Whether a snapshot agrees with itself: every job replays to its stored state, and no row contradicts another. */
 import {
+  compensationIsRequired,
+  everRan,
   type Fact,
   internalKey,
   type Job,
   laneOf,
   limits,
+  STATE,
   stateAwaitsWorker,
   stateIsTerminal,
 } from '../core/index.ts';
@@ -246,6 +249,7 @@ function checkKeys(snapshot: Snapshot): void {
 
 function checkLinks(snapshot: Snapshot): void {
   const rows = new Map(snapshot.jobs.map((row) => [row.job.id, row]));
+  const keys = new Set(snapshot.keys.map(({ key }) => key));
   snapshot.jobs.forEach((row, index) => {
     const field = `snapshot.jobs[${index}]`;
     const { id, state, submission } = row.job;
@@ -260,8 +264,23 @@ function checkLinks(snapshot: Snapshot): void {
     }
     if (submission.inherited !== null) checkOrigin(row, rows, `${field}.job.submission`);
     if (submission.internal !== null) checkInternal(row, rows, snapshot, `${field}.job.submission.internal`);
+    else checkAsked(row.job, keys, field);
   });
   checkLineages(snapshot);
+}
+
+/** What follows from where a job stands was enqueued with it: a compensation that is due, a reconciler that is asked. */
+function checkAsked(job: Job, keys: ReadonlySet<string>, field: string): void {
+  const { reconciles, compensates } = job.submission;
+  const link = { parentId: job.id, parentToken: job.token };
+  const undone = compensates && compensationIsRequired(everRan(job), job.state);
+  if (undone && !keys.has(internalKey({ purpose: 'compensate', ...link }))) {
+    refuse(field, 'must have its compensation among the keys');
+  }
+  const asked = reconciles && job.state === STATE.UNCERTAIN;
+  if (asked && !keys.has(internalKey({ purpose: 'reconcile', ...link }))) {
+    refuse(field, 'must have its reconcile job among the keys');
+  }
 }
 
 /** A job made again resembles the one it was made from, and inherits what that one really left behind. */

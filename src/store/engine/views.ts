@@ -57,9 +57,12 @@ export function needsYouOf(source: ViewSource, row: Row): NeedsYou | null {
   const own = needsYou(row.job);
   if (own !== null) return own;
   if (contradictionsOf(source, row) > 0) return 'contradiction';
-  const required = compensationIsRequired(everRan(row.job), row.job.state);
-  const compensation = required ? compensationOf(source, row.job) : null;
-  if (compensation === null || !stateIsTerminal(compensation.job.state)) return null;
+  const { internal } = row.job.submission;
+  if (internal !== null || !compensationIsRequired(everRan(row.job), row.job.state)) return null;
+  const compensation = compensationOf(source, row.job);
+  // It is enqueued in the commit that makes it necessary; where it is missing all the same, a person has to know.
+  if (compensation === null) return 'compensation_required';
+  if (!stateIsTerminal(compensation.job.state)) return null;
   return compensation.job.state === STATE.SUCCEEDED ? null : 'compensation_failed';
 }
 
