@@ -18,6 +18,7 @@ export default defineConfig({
           include: ['test/**/*.test.ts'],
           pool: 'threads',
           globalSetup: ['test/support/build.setup.ts'],
+          setupFiles: ['test/support/seed.ts'],
           testTimeout: 30_000,
         },
       },

@@ -321,7 +321,9 @@ function checkInternal(
   if (parentToken >= snapshot.counters.nextToken) refuse(`${field}.parentToken`, 'must be a token given out');
   const parent = rows.get(parentId);
   if (parent === undefined) {
-    if (row.job.endedAt === null) refuse(`${field}.parentId`, 'must be a job that is here');
+    // A reconciler called off while it was being asked may outlive a parent that was decided and pruned meanwhile.
+    const calledOff = row.job.endedAt !== null || row.job.cancelRequested;
+    if (!calledOff) refuse(`${field}.parentId`, 'must be a job that is here');
     return;
   }
   const { reconciles, compensates } = parent.job.submission;
