@@ -16,17 +16,21 @@ import type { Engine } from './engine.ts';
 /** Thrown to roll an atomic batch back; carries what each member would have been told. */
 class Withheld extends Error {
   readonly verdicts: readonly EnqueueVerdict[];
+  /** Ids of jobs the batch made, which are undone; a request asked again names one that was there before. */
+  readonly undone: ReadonlySet<number>;
 
-  constructor(verdicts: readonly EnqueueVerdict[]) {
+  constructor(verdicts: readonly EnqueueVerdict[], undone: ReadonlySet<number>) {
     super('an atomic batch was refused');
     this.verdicts = verdicts;
+    this.undone = undone;
   }
 }
 
 /** Admits requests that were read. An atomic batch with a refused member throws, for `withheld` to read. */
 export function enqueue(engine: Engine, asked: readonly Asked[], atomic: boolean): readonly EnqueueVerdict[] {
-  const verdicts = admitAll(engine, asked);
-  if (atomic && verdicts.some((verdict) => verdict.status === 'refused')) throw new Withheld(verdicts);
+  const made = new Set<number>();
+  const verdicts = admitAll(engine, asked, made);
+  if (atomic && verdicts.some((verdict) => verdict.status === 'refused')) throw new Withheld(verdicts, made);
   return verdicts;
 }
 
@@ -36,22 +40,23 @@ export function enqueue(engine: Engine, asked: readonly Asked[], atomic: boolean
  */
 export function withheld(error: unknown): readonly EnqueueVerdict[] {
   if (!(error instanceof Withheld)) throw error;
-  const undone = new Set(
-    error.verdicts.flatMap((verdict) => (verdict.status === 'created' ? [verdict.id] : [])),
-  );
   return error.verdicts.map((verdict) => {
-    if (verdict.status === 'withheld' || verdict.id === null || !undone.has(verdict.id))
+    if (verdict.status === 'withheld' || verdict.id === null || !error.undone.has(verdict.id))
       return detach(verdict);
     return verdict.status === 'refused' ? { ...verdict, id: null } : { status: 'withheld' };
   });
 }
 
 /** Admits requests inside the transaction that is open. */
-export function admitAll(engine: Engine, asked: readonly Asked[]): readonly EnqueueVerdict[] {
-  return asked.map((one, index) => admitOne(engine, one, `jobs[${index}]`));
+export function admitAll(
+  engine: Engine,
+  asked: readonly Asked[],
+  made: Set<number> = new Set(),
+): readonly EnqueueVerdict[] {
+  return asked.map((one, index) => admitOne(engine, one, `jobs[${index}]`, made));
 }
 
-function admitOne(engine: Engine, asked: Asked, field: string): EnqueueVerdict {
+function admitOne(engine: Engine, asked: Asked, field: string, made: Set<number>): EnqueueVerdict {
   const repeated = repeatedRequest(engine, asked);
   if (repeated !== null) return repeated;
   const { queue } = asked;
@@ -68,7 +73,9 @@ function admitOne(engine: Engine, asked: Asked, field: string): EnqueueVerdict {
     unresolved: engine.session.unresolved(queue),
     maxUnresolved,
   });
-  return verdictOf(engine, asked, admission, field);
+  const verdict = verdictOf(engine, asked, admission, field);
+  if (verdict.status === 'created') made.add(verdict.id);
+  return verdict;
 }
 
 function verdictOf(engine: Engine, asked: Asked, admission: Admission, field: string): EnqueueVerdict {
